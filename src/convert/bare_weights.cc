@@ -131,7 +131,7 @@ class BareFinder {
     for (const scale::ScaledTensor& one : scales_.companions.scaled) known.insert(one.tensor);
     for (const scale::Companion& one : scales_.companions.companions) known.insert(one.tensor);
     for (const scale::Misfit& one : scales_.companions.misfits) {
-      known.insert({one.tensor, one.scale});
+      known.insert({one.tensor, one.companion});
     }
     for (const scale::UnreadWeight& one : scales_.weights.unread) known.insert(one.tensor);
     for (const scale::OpaqueTensor& one : scales_.weights.opaque) known.insert(one.tensor);

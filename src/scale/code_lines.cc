@@ -191,6 +191,25 @@ void LoadColumns(const Load& load, bool is_beneath) {
   for (LineWriter& line : lines) line.Finish();
 }
 
+// The same where no code is of two words, and those of a column are beneath each other.
+void LoadPaddedColumns(const Load& load) {
+  const auto bits = static_cast<std::uint32_t>(load.matrix.bits);
+  const std::uint32_t of_word = kWordBits / bits, mask = (1u << bits) - 1;
+  const std::uint64_t columns = load.matrix.columns, from = load.first / of_word;
+  const std::uint64_t height = DivideUp(load.first + load.count, of_word) - from;
+  std::vector<Word> words(static_cast<std::size_t>(height * columns));
+  load.words.Read(from, 0, words);
+  for (std::uint64_t r = 0; r < load.count; ++r) {
+    const std::uint64_t row = load.first + r;
+    const Word* const of_row = words.data() + (row / of_word - from) * columns;
+    LineWriter line(load.Row(r), load.matrix.bits);
+    for (std::uint64_t c = 0; c < columns; ++c) {
+      line.Put(of_row[c] >> (row % of_word * bits) & mask);
+    }
+    line.Finish();
+  }
+}
+
 template <unsigned kBits>
 void UnpackEights(const std::byte* line, std::uint8_t* codes, std::size_t eights) {
   for (std::size_t i = 0; i < eights; ++i, line += kBits, codes += 8) {
@@ -212,6 +231,8 @@ WordShape WordsOf(CodeOrder order, std::uint64_t rows, std::uint64_t columns, in
     case CodeOrder::kWordRows: return {LineWords(columns, bits), rows};
     case CodeOrder::kColumns:
     case CodeOrder::kShuffledColumns: return {columns, LineWords(rows, bits)};
+    case CodeOrder::kPaddedWordColumns:
+      return {DivideUp(rows, kWordBits / static_cast<unsigned>(bits)), columns};
     case CodeOrder::kWordColumns: break;
   }
   return {LineWords(rows, bits), columns};
@@ -231,6 +252,7 @@ CodeLines LoadLines(const formats::TensorReader& reader, const CodeMatrix& matri
     case CodeOrder::kShuffledColumns: LoadShuffledColumns(load); break;
     case CodeOrder::kColumns: LoadColumns(load, false); break;
     case CodeOrder::kWordColumns: LoadColumns(load, true); break;
+    case CodeOrder::kPaddedWordColumns: LoadPaddedColumns(load); break;
   }
   return lines;
 }

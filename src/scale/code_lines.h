@@ -17,11 +17,12 @@ namespace tensorcast::scale {
 // Where a matrix of codes [rows, columns] stands in words. A *line* is one little-endian stream of
 // bits: its element i of b bits has bits i * b and on, of one word or of two.
 enum class CodeOrder : std::uint8_t {
-  kRows,         // a line for each row: words [rows, ceil(columns * b / 32)]
-  kPaddedRows,   // the same, but floor(32 / b) codes in a word: none is of two
-  kWordRows,     // a line for each row, its words beneath each other
-  kColumns,      // a line for each column: words [columns, ceil(rows * b / 32)]
-  kWordColumns,  // a line for each column, its words beneath each other
+  kRows,               // a line for each row: words [rows, ceil(columns * b / 32)]
+  kPaddedRows,         // the same, but floor(32 / b) codes in a word: none is of two
+  kWordRows,           // a line for each row, its words beneath each other
+  kColumns,            // a line for each column: words [columns, ceil(rows * b / 32)]
+  kWordColumns,        // a line for each column, its words beneath each other
+  kPaddedWordColumns,  // the same, but floor(32 / b) codes in a word
   // As kColumns, of 4 bits, but that a word has its rows in the order 0 2 4 6 1 3 5 7.
   kShuffledColumns,
 };

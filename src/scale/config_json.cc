@@ -41,6 +41,11 @@ std::optional<WeightScheme> SchemeOf(const Json& weights) {
   scheme.strategy = Text(Member(weights, "strategy"));
   scheme.group = Number(Member(weights, "group_size"));
   scheme.is_symmetric = Member(weights, "symmetric") != false;
+  // "weight" and "static" order columns while they are quantised, and leave the groups as they
+  // were.
+  const Json& order = Member(weights, "actorder");
+  const bool is_said = order == true || Text(order) == "group" || Text(order) == "dynamic";
+  scheme.is_ordered = is_said && scheme.group != 0;
   if (scheme.strategy.empty() && scheme.group != 0) scheme.strategy = "group";
   if (scheme.strategy == "block") ReadBlock(weights, "block_structure", scheme);
   return scheme;

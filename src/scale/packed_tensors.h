@@ -40,6 +40,11 @@ struct PackedTensors {
   std::string Stem(std::string_view ending) const;
 };
 
+// Goes on from the codes' name and shape: "has zero points in x.zeros, which is float32; it has to
+// be int32".
+std::string WrongType(std::string_view what, const formats::TensorInfo& info,
+                      std::string_view wanted);
+
 // One of three: a weight; why the dialect's weight is not read; or nothing, as the tensors are not
 // the dialect's.
 struct PackedReading {

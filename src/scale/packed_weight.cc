@@ -44,4 +44,10 @@ std::string PackedTensors::Stem(std::string_view ending) const {
   return name.substr(0, name.size() - ending.size());
 }
 
+std::string WrongType(std::string_view what, const formats::TensorInfo& info,
+                      std::string_view wanted) {
+  return "has " + std::string(what) + " in " + words::EscapeName(info.name) + ", which is " +
+         std::string(TypeName(info.type)) + "; it has to be " + std::string(wanted);
+}
+
 }  // namespace tensorcast::scale

@@ -28,6 +28,7 @@ struct WeightScheme {
   std::uint64_t block_rows = 0;     // of "block"
   std::uint64_t block_columns = 0;  // of "block"
   bool is_symmetric = true;         // without zero points
+  bool is_ordered = false;          // its groups have an order of their own
 
   // What is said and not understood: such a scheme fits no weight that has its bits.
   std::string misread;

@@ -164,13 +164,20 @@ class CompanionFinder {
     return (metadata_ && metadata_->Covers(tensor)) || IndexOf(layer + std::string(kLayerMark));
   }
 
-  static bool IsMisfit(const CompanionName& row, const formats::TensorInfo& companion,
-                       const formats::TensorInfo& tensor) {
+  // A weight read without such a companion would be another.
+  bool IsMisfit(const CompanionName& row, const formats::TensorInfo& companion,
+                const formats::TensorInfo& tensor) const {
     if (companion.elements == 0) {
-      // Nothing where something must be: a weight read without it would be another.
+      // Nothing where something must be.
       return TensorFits(row, tensor, false) &&
              (row.role == CompanionRole::kScale || row.role == CompanionRole::kSecondScale ||
               (row.role == CompanionRole::kZeroPoint && row.opaque.empty()));
+    }
+    // Of a type that none has.
+    if (row.is_telling && row.opaque.empty() && row.role != CompanionRole::kState &&
+        !CompanionTypeFits(row, companion) && TensorFits(row, tensor, false) &&
+        (!row.is_described || IsDescribed(tensor.name))) {
+      return true;
     }
     return row.role == CompanionRole::kScale && row.is_telling && IsNarrowFloat(tensor) &&
            tensor.elements > 0;
@@ -186,8 +193,8 @@ class CompanionFinder {
       if (!Fit(row, tensors_[i], tensors_[*served])) {
         // Several rows may be of the same two.
         if (IsMisfit(row, tensors_[i], tensors_[*served]) &&
-            (misfits_.empty() || misfits_.back().scale != i)) {
-          misfits_.push_back({*served, i});
+            (misfits_.empty() || misfits_.back().companion != i)) {
+          misfits_.push_back({*served, i, &row});
         }
         continue;
       }
@@ -299,14 +306,15 @@ class CompanionFinder {
   ScaleCompanions Result() {
     // A scale that was found to be another tensor's is none of these.
     std::erase_if(misfits_, [&](const Misfit& one) {
-      return places_[one.scale].serves != nullptr ||
-             (places_[one.tensor].scale_row != nullptr && tensors_[one.scale].elements != 0);
+      return places_[one.companion].serves != nullptr ||
+             (one.row->role == CompanionRole::kScale && places_[one.tensor].scale_row != nullptr &&
+              tensors_[one.companion].elements != 0);
     });
     std::set<std::size_t> misfits;
-    std::map<std::size_t, std::size_t> served_by_misfits;
+    std::map<std::size_t, const Misfit*> by_companion;
     for (const Misfit& one : misfits_) {
       misfits.insert(one.tensor);
-      served_by_misfits.emplace(one.scale, one.tensor);
+      by_companion.emplace(one.companion, &one);
     }
     std::stable_sort(names_.begin(), names_.end(),
                      [](const Name& a, const Name& b) { return a.tensor < b.tensor; });
@@ -325,9 +333,10 @@ class CompanionFinder {
         } else {
           companion.of = name->text;
         }
-      } else if (const auto misfit = served_by_misfits.find(i); misfit != served_by_misfits.end()) {
-        result.companions.push_back({i, RoleText(CompanionRole::kScale),
-                                     tensors_[misfit->second].name, nullptr, misfit->second});
+      } else if (const auto misfit = by_companion.find(i); misfit != by_companion.end()) {
+        const std::size_t served = misfit->second->tensor;
+        result.companions.push_back(
+            {i, RoleText(misfit->second->row->role), tensors_[served].name, nullptr, served});
       } else if (place.scale_row != nullptr) {
         if (place.scale != kNone) {
           result.scaled.push_back({i, tensors_[place.scale].name, {}});

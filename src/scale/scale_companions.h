@@ -45,11 +45,12 @@ struct Companion {
   std::string Text() const { return std::string(role) + " of " + of; }
 };
 
-// Two tensors whose names are those of a weight and of its scale, where the shapes do not fit or
-// the type of the scale is none that scales have.
+// Two tensors whose names are those of a weight and of its scale, where the shapes do not fit, or
+// of a weight and of what it needs, where that has a type that no such tensor has.
 struct Misfit {
   std::size_t tensor = 0;
-  std::size_t scale = 0;
+  std::size_t companion = 0;
+  const CompanionName* row = nullptr;
 };
 
 struct ScaleCompanions {
@@ -61,7 +62,7 @@ struct ScaleCompanions {
   std::vector<Companion> companions;
   // Tensors of float8 and narrower types that are neither: nothing says that they have a scale.
   std::vector<std::size_t> unscaled;
-  // In the order of their scales, which are among the companions; their tensors are in no list
+  // In the order of what does not fit, which is among the companions; their tensors are in no list
   // above.
   std::vector<Misfit> misfits;
 };

@@ -67,14 +67,18 @@ class Finder {
 
   std::string WhyMisfit(const Misfit& misfit) const {
     const TensorInfo& codes = tensors_[misfit.tensor];
-    const TensorInfo& scale = tensors_[misfit.scale];
-    const TypeInfo* const type = FindType(scale.type);
-    if (scale.elements > 0 && type != nullptr && !type->is_float() &&
-        type->type != DataType::kUint8) {
-      return words::EscapeName(scale.name) + ", the scales of " + words::EscapeName(codes.name) +
-             ", has the type " + std::string(type->name) + ", and scales are floats";
+    const TensorInfo& companion = tensors_[misfit.companion];
+    if (companion.elements > 0 && !CompanionTypeFits(*misfit.row, companion)) {
+      const CompanionRole role = misfit.row->role;
+      const std::string what =
+          role == CompanionRole::kOrder ? "group indices" : std::string(RoleText(role)) + "s";
+      const bool is_integer = role == CompanionRole::kOrder || role == CompanionRole::kShape;
+      return words::EscapeName(companion.name) + ", the " + what + " of " +
+             words::EscapeName(codes.name) + ", has the type " +
+             std::string(TypeName(companion.type)) + ", and " + what + " are " +
+             (is_integer ? "integers" : "floats");
     }
-    return ShapedName(codes) + " and " + ShapedName(scale) + " fit no layout of scaled weights";
+    return ShapedName(codes) + " and " + ShapedName(companion) + " fit no layout of scaled weights";
   }
 
   const TensorInfo* Info(std::optional<std::size_t> i) const { return i ? &tensors_[*i] : nullptr; }
@@ -296,10 +300,22 @@ class Finder {
                  config.file + " says " + SchemeText(config, by_shape));
       return;
     }
-    if (!weight.zero_point && SaysZeroPoints(config, readings)) {
+    const auto is_shifted = [](const WeightScheme& one) {
+      return one.is_integer && !one.is_symmetric;
+    };
+    if (!weight.zero_point && AllSay(config, readings, is_shifted)) {
       Refuse(weight.codes, ErrorKind::kContents,
              ShapedName(codes) + " with " + ShapedName(scale) + " has no zero points, and " +
                  config.file + " says that its integers are not symmetric");
+      return;
+    }
+    // One that has it is not read either.
+    if (scale.elements > 1 &&
+        AllSay(config, readings, [](const WeightScheme& one) { return one.is_ordered; })) {
+      Refuse(weight.codes, ErrorKind::kContents,
+             ShapedName(codes) + " with " + ShapedName(scale) +
+                 " has no order of its groups, which " + config.file +
+                 " says it has (\"actorder\")");
       return;
     }
     // The dialect that the configuration names knows its own tensors.
@@ -362,13 +378,14 @@ class Finder {
     return *elsewhere_;
   }
 
-  // Whether all that the configuration says of such a weight has zero points.
-  static bool SaysZeroPoints(const QuantizationConfig& config, std::span<const Reading> readings) {
+  // Whether all that the configuration says of such a weight says so.
+  static bool AllSay(const QuantizationConfig& config, std::span<const Reading> readings,
+                     bool (*says)(const WeightScheme&)) {
     bool any = false;
     for (const WeightScheme& scheme : config.schemes) {
       const auto is_its = [&](const Reading& one) { return Allows(scheme, one); };
-      if (!scheme.is_integer || !std::ranges::any_of(readings, is_its)) continue;
-      if (scheme.is_symmetric) return false;
+      if (!std::ranges::any_of(readings, is_its)) continue;
+      if (!says(scheme)) return false;
       any = true;
     }
     return any;

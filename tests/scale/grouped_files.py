@@ -144,16 +144,18 @@ def pack_quantized(make, name, bits, shape, group, batches=None, order=None, pad
     }
     if not symmetric:
         zeros = [row for one in made
-                 for row in turned([line(column, bits) for column in turned(one.zeros)])]
-        tensors["l.weight_zero_point"] = words(zeros, (*stack, -(-rows * bits // 32), first.groups))
+                 for row in turned([pack(column, bits) for column in turned(one.zeros)])]
+        tensors["l.weight_zero_point"] = words(zeros, (*stack, len(zeros) // len(made), first.groups))
     if order is not None:
         stored = first.order if order else [-1] * columns
         tensors["l.weight_g_idx"] = Tensor("I32", (columns,), struct.pack(f"<{columns}i", *stored))
     weights = {"num_bits": bits, "type": "int", "symmetric": symmetric,
                "strategy": "group" if group else "channel", "group_size": group,
                "actorder": "group" if order else None}
-    said = {"quant_method": "compressed-tensors", "format": "pack-quantized", "version": version,
+    said = {"quant_method": "compressed-tensors", "format": "pack-quantized",
             "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}
+    if version:
+        said["version"] = version
     return Case(name, f"int{bits}-group", tensors, {"quantization_config": said},
                 {"l.weight": ((*stack, *shape), [value for one in made for value in one.values()])})
 
@@ -215,6 +217,20 @@ def all_cases():
     for bits in (3, 5, 6, 7):
         yield pack_quantized(make, f"pack_{bits}_padded", bits, (12, 192), 64, padded=True,
                              version="0.14.0")
+        # Zero points that take as many words with spare bits as without, and more.
+        for rows in (12, 40, 107):
+            yield pack_quantized(make, f"pack_{bits}_padded_zeros_{rows}", bits, (rows, 192), 64,
+                                 padded=True, symmetric=False, version=None)
+        # Codes of which zero points, or a version, say how they stand.
+        few = 2 * (32 // bits)
+        for padded in (True, False):
+            yield pack_quantized(make, f"pack_{bits}_few_{padded}", bits, (128, few), few // 2,
+                                 padded=padded, symmetric=False, version=None)
+            yield pack_quantized(make, f"pack_{bits}_few_said_{padded}", bits, (12, few), few // 2,
+                                 padded=padded, symmetric=False,
+                                 version="0.16.0" if padded else "0.17.0")
+    yield pack_quantized(make, "pack_stacked_padded", 6, (37, 192), 64, batches=3, padded=True,
+                         symmetric=False)
     for symmetric in (True, False):
         yield pack_of_tensor(make, f"pack_tensor{'' if symmetric else '_zero'}", 5, (12, 64), symmetric)
     yield pack_quantized(make, "pack_row", 8, (12, 50), None, dtype="F16")

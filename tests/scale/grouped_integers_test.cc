@@ -61,6 +61,11 @@ std::uint32_t CodeOf(const std::vector<std::uint32_t>& words, const CodeMatrix& 
         word_row = at / 32;
         word_column = column;
         break;
+      case CodeOrder::kPaddedWordColumns:
+        word_row = row / (32 / bits);
+        word_column = column;
+        at = row % (32 / bits) * bits + bit;
+        break;
       case CodeOrder::kShuffledColumns: {
         constexpr unsigned kNibbleOf[8] = {0, 4, 1, 5, 2, 6, 3, 7};
         at = kNibbleOf[row % 8] * 4 + bit;
@@ -80,9 +85,10 @@ CodeMatrix MatrixOf(CodeOrder order, std::uint64_t rows, std::uint64_t columns, 
 }
 
 TEST(CodeLines, OfEveryOrderAndNumberOfBits) {
-  constexpr CodeOrder kOrders[] = {CodeOrder::kRows,        CodeOrder::kPaddedRows,
-                                   CodeOrder::kWordRows,    CodeOrder::kColumns,
-                                   CodeOrder::kWordColumns, CodeOrder::kShuffledColumns};
+  constexpr CodeOrder kOrders[] = {CodeOrder::kRows,           CodeOrder::kPaddedRows,
+                                   CodeOrder::kWordRows,       CodeOrder::kColumns,
+                                   CodeOrder::kWordColumns,    CodeOrder::kPaddedWordColumns,
+                                   CodeOrder::kShuffledColumns};
   for (const CodeOrder order : kOrders) {
     for (int bits = 1; bits <= 8; ++bits) {
       if (order == CodeOrder::kShuffledColumns && bits != 4) continue;

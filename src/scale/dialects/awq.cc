@@ -71,6 +71,9 @@ PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& setti
     reading.why_not = std::move(why);
     return std::move(reading);
   };
+  if (std::string why = WrongQweightType(tensors, *found); !why.empty()) {
+    return refuse(std::move(why));
+  }
   const std::uint64_t all = found->words->shape[1] * 8;  // columns, where rows are in order
   const std::uint64_t said = settings.group.value_or(0);
   std::optional<IntegerGroups> made;

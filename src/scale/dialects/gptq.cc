@@ -186,6 +186,19 @@ std::optional<QweightTensors> QweightTensorsOf(const PackedTensors& tensors) {
   return found;
 }
 
+std::string WrongQweightType(const PackedTensors& tensors, const QweightTensors& found) {
+  if (found.zeros) {
+    const TensorInfo& zeros = tensors.Info(*found.zeros);
+    if (zeros.type != DataType::kInt32 && zeros.type != DataType::kUint32) {
+      return WrongType("zero points", zeros, "int32");
+    }
+  }
+  if (found.order && tensors.Info(*found.order).type != DataType::kInt32) {
+    return WrongType("the order of its groups", tensors.Info(*found.order), "int32");
+  }
+  return {};
+}
+
 PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& settings) {
   PackedReading reading;
   if (!IsAmong(kGptqFormats, settings.format)) {
@@ -195,16 +208,19 @@ PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& sett
   }
   const std::optional<QweightTensors> found = QweightTensorsOf(tensors);
   if (!found) return reading;
+  const auto refuse = [&](std::string why) {
+    reading.why_not = std::move(why);
+    return std::move(reading);
+  };
+  if (std::string why = WrongQweightType(tensors, *found); !why.empty()) {
+    return refuse(std::move(why));
+  }
   int bits = 0;
   for (const int one : kGptqBits) {
     if (bits == 0 && HasGptqBits(tensors, *found, one)) bits = one;
   }
   if (settings.bits != 0 && HasGptqBits(tensors, *found, settings.bits)) bits = settings.bits;
   if (bits == 0) return reading;
-  const auto refuse = [&](std::string why) {
-    reading.why_not = std::move(why);
-    return std::move(reading);
-  };
   if (!settings.misread.empty()) {
     return refuse("cannot be understood: " + tensors.config.file + " " + settings.misread);
   }
@@ -232,11 +248,10 @@ PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& sett
 
   if (found->order) {
     const TensorInfo& order = tensors.Info(*found->order);
-    if (order.type != DataType::kInt32 || order.shape != std::vector{columns}) {
+    if (order.shape != std::vector{columns}) {
       return refuse("has the order of its groups in " + words::EscapeName(order.name) + " " +
-                    words::ShapeText(order.shape) + " (" + std::string(TypeName(order.type)) +
-                    "), and an int32 for each of " + std::to_string(columns) +
-                    " columns is needed");
+                    words::ShapeText(order.shape) + ", and an int32 for each of " +
+                    std::to_string(columns) + " columns is needed");
     }
   }
   if (settings.is_ordered && !found->order && found->groups > 1) {

@@ -52,6 +52,8 @@ struct QweightTensors {
   std::optional<std::size_t> zeros, order;
 };
 std::optional<QweightTensors> QweightTensorsOf(const PackedTensors& tensors);
+// Which of them has another type than its kind; empty: none has.
+std::string WrongQweightType(const PackedTensors& tensors, const QweightTensors& found);
 // A shape that has so many dimensions of 1 and more, of 32-bit integers.
 bool AreWords(const formats::TensorInfo& info, std::uint64_t rows, std::uint64_t columns);
 

@@ -114,6 +114,9 @@ class MlxWeight {
 
   PackedReading Read() {
     const QuantizationConfig& config = tensors_.config;
+    if (biases_ && !IsNumber(tensors_.Info(*biases_).type)) {
+      return Refuse(WrongType("biases", tensors_.Info(*biases_), "float16, bfloat16 or float32"));
+    }
     const std::string module = tensors_.Stem(".weight");
     const bool is_said = config.json != nullptr && IsMlxConfig(*config.json);
     if (!is_said) return ReadAlone();

@@ -26,8 +26,7 @@ bool IsWord(DataType type) { return type == DataType::kInt32 || type == DataType
 std::optional<std::vector<std::uint64_t>> StoredShape(const PackedTensors& tensors,
                                                       std::size_t tensor) {
   const TensorInfo& info = tensors.Info(tensor);
-  const bool is_number = info.type == DataType::kInt64 || info.type == DataType::kInt32;
-  if (!is_number || info.shape.size() != 1 || info.elements < 2 || info.elements > 8) {
+  if (info.shape.size() != 1 || info.elements < 2 || info.elements > 8) {
     return std::nullopt;
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.bytes));
@@ -55,6 +54,17 @@ std::optional<bool> IsPaddedVersion(const QuantizationConfig& config) {
   return major == 0 && minor < 17;
 }
 
+// Whether the zero points of so many rows stand with bits to spare; nothing where their shape does
+// not tell.
+std::optional<bool> HasPaddedZeros(const PackedTensors& tensors, std::uint64_t rows, int bits) {
+  const std::optional<std::size_t> zeros = tensors.Find("_zero_point");
+  if (!zeros || tensors.Info(*zeros).shape.size() < 2) return std::nullopt;
+  const std::uint64_t height = tensors.Info(*zeros).shape.end()[-2];
+  const bool is_dense = WordsOf(CodeOrder::kWordColumns, rows, 1, bits).rows == height;
+  const bool is_padded = WordsOf(CodeOrder::kPaddedWordColumns, rows, 1, bits).rows == height;
+  return is_dense != is_padded ? std::optional(is_padded) : std::nullopt;
+}
+
 // A way to understand the words: bits of a code, and how rows stand.
 struct Packing {
   int bits = 0;
@@ -62,8 +72,10 @@ struct Packing {
 };
 
 // The one way in which rows of so many columns take so many words; where there are several, why.
-std::optional<Packing> PackingOf(std::uint64_t columns, std::uint64_t words,
-                                 const QuantizationConfig& config, std::string& why) {
+std::optional<Packing> PackingOf(const PackedTensors& tensors, std::uint64_t rows,
+                                 std::uint64_t columns, std::string& why) {
+  const QuantizationConfig& config = tensors.config;
+  const std::uint64_t words = tensors.Info(tensors.codes).shape.back();
   std::vector<int> tried;
   for (const WeightScheme& scheme : config.schemes) {
     if (scheme.is_integer && scheme.bits >= 1 && scheme.bits <= 8 &&
@@ -78,7 +90,8 @@ std::optional<Packing> PackingOf(std::uint64_t columns, std::uint64_t words,
     const bool is_padded = WordsOf(CodeOrder::kPaddedRows, 1, columns, bits).columns == words;
     if (!is_dense && !is_padded) continue;
     if (is_dense && is_padded && 32 % bits != 0) {
-      const std::optional<bool> said = IsPaddedVersion(config);
+      std::optional<bool> said = HasPaddedZeros(tensors, rows, bits);
+      if (!said) said = IsPaddedVersion(config);
       if (!said) {
         why = "has rows of " + words::CountText(words, "word") + " that " +
               std::to_string(columns) + " codes of " + std::to_string(bits) +
@@ -98,15 +111,18 @@ std::optional<Packing> PackingOf(std::uint64_t columns, std::uint64_t words,
   return std::nullopt;
 }
 
-// The scheme that a weight has, or null; of several that which has zero points, or none, as it has.
-const WeightScheme* SchemeOf(const QuantizationConfig& config, int bits, std::uint64_t columns,
-                             std::uint64_t groups, bool has_zeros) {
+// The scheme that a weight has, or null; of several that which has zero points, or none, as it has,
+// and needs no order that it does not have.
+const WeightScheme* SchemeOf(const PackedTensors& tensors, int bits, std::uint64_t columns,
+                             std::uint64_t groups) {
+  const bool has_zeros = tensors.Find("_zero_point").has_value();
+  const bool has_order = tensors.Find("_g_idx").has_value();
   const WeightScheme* found = nullptr;
-  for (const WeightScheme& scheme : config.schemes) {
+  for (const WeightScheme& scheme : tensors.config.schemes) {
     if (!scheme.is_integer || scheme.bits != bits) continue;
     const std::uint64_t group = scheme.group == 0 ? columns : scheme.group;
     if ((columns + group - 1) / group != groups) continue;
-    if (scheme.is_symmetric != has_zeros) return &scheme;
+    if (scheme.is_symmetric != has_zeros && (has_order || !scheme.is_ordered)) return &scheme;
     if (found == nullptr) found = &scheme;
   }
   return found;
@@ -140,6 +156,10 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
   };
   const std::optional<std::size_t> stored = tensors.Find("_shape");
   if (!stored) return refuse("has no shape: a tensor called weight_shape is missing");
+  const DataType shape_type = tensors.Info(*stored).type;
+  if (shape_type != DataType::kInt64 && shape_type != DataType::kInt32) {
+    return refuse(WrongType("its shape", tensors.Info(*stored), "int64 or int32"));
+  }
   const auto shape = StoredShape(tensors, *stored);
   if (!shape || shape->size() != codes.shape.size() || !core::CheckedProduct(*shape) ||
       !std::equal(shape->begin(), shape->end() - 1, codes.shape.begin())) {
@@ -148,8 +168,7 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
   }
   const std::uint64_t rows = shape->end()[-2], columns = shape->back();
   std::string why;
-  const std::optional<Packing> packing =
-      PackingOf(columns, codes.shape.back(), tensors.config, why);
+  const std::optional<Packing> packing = PackingOf(tensors, rows, columns, why);
   if (!packing) return refuse(std::move(why));
   const int bits = packing->bits;
 
@@ -169,8 +188,7 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
   }
   const std::uint64_t groups = is_one ? 1 : scale_shape.back();
   made.scales.width = is_one ? 0 : groups;
-  const WeightScheme* const scheme =
-      SchemeOf(tensors.config, bits, columns, groups, tensors.Find("_zero_point").has_value());
+  const WeightScheme* const scheme = SchemeOf(tensors, bits, columns, groups);
   if (scheme == nullptr && !tensors.config.schemes.empty()) {
     return refuse("has " + std::to_string(bits) + "-bit integers, " +
                   words::CountText(groups, "scale") + " for " + std::to_string(columns) +
@@ -200,17 +218,19 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
     made.zero += zero;
   } else if (zeros) {
     const TensorInfo& info = tensors.Info(*zeros);
-    const WordShape words = WordsOf(CodeOrder::kWordColumns, rows, groups, bits);
+    const CodeOrder order = packing->order == CodeOrder::kPaddedRows ? CodeOrder::kPaddedWordColumns
+                                                                     : CodeOrder::kWordColumns;
+    const WordShape words = WordsOf(order, rows, groups, bits);
     std::vector<std::uint64_t> wanted = *shape;
     wanted.end()[-2] = words.rows;
     wanted.back() = words.columns;
-    if (!IsWord(info.type) || info.shape != wanted) {
+    if (!IsWord(info.type)) return refuse(WrongType("zero points", info, "int32"));
+    if (info.shape != wanted) {
       return refuse("has zero points in " + words::EscapeName(info.name) + " " +
                     words::ShapeText(info.shape) + ", and " + words::ShapeText(wanted) +
                     " words of 32 bits fit");
     }
-    made.zeros =
-        CodeMatrix{*zeros, CodeOrder::kWordColumns, rows, groups, bits, words.rows, words.columns};
+    made.zeros = CodeMatrix{*zeros, order, rows, groups, bits, words.rows, words.columns};
     made.zero = 0;
   } else if (scheme != nullptr && !scheme->is_symmetric) {
     return refuse("has no zero points, and " + tensors.config.file +
@@ -218,13 +238,19 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
   }
   if (const auto order = tensors.Find("_g_idx")) {
     const TensorInfo& info = tensors.Info(*order);
-    if (info.type != DataType::kInt32 || info.shape != std::vector{columns}) {
+    if (info.type != DataType::kInt32) {
+      return refuse(WrongType("the order of its groups", info, "int32"));
+    }
+    if (info.shape != std::vector{columns}) {
       return refuse("has an order of groups in " + words::EscapeName(info.name) + " " +
                     words::ShapeText(info.shape) + ", and there are " +
                     words::CountText(columns, "column"));
     }
     made.order = order;
     made.may_be_unordered = true;
+  } else if (scheme != nullptr && scheme->is_ordered && groups > 1) {
+    return refuse("has no order of its groups, which " + tensors.config.file +
+                  " says it has (\"actorder\"): a tensor called weight_g_idx is missing");
   }
   reading.said = scheme != nullptr ? scheme->Text() : std::string();
   reading.name = tensors.Stem("_packed");
