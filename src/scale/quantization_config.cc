@@ -135,7 +135,8 @@ QuantizationConfig Understand(ConfigFiles& files) {
   const Json* said =
       name == checkpoint::kQuantizationFile ? &json : &Member(json, "quantization_config");
   // MLX's, whose "quantization_config" is a copy for others, or none.
-  if (DialectOfConfig(Member(json, "quantization")) != nullptr) {
+  if (const Dialect* const own = DialectOfConfig(Member(json, "quantization")); own != nullptr) {
+    if (DialectOfConfig(*said) == own) config.copy = shared(*said);
     said = &Member(json, "quantization");
   }
   if (!said->is_object()) said = &Member(json, "compression_config");

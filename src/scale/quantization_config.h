@@ -55,6 +55,8 @@ struct QuantizationConfig {
   const Dialect* dialect = nullptr;
   // Its JSON, an object, in its order; null where only `beside` says it.
   std::shared_ptr<const json::OrderedJson> json;
+  // What else config.json says in the same words, where it says it twice (MLX's); or null.
+  std::shared_ptr<const json::OrderedJson> copy;
   std::shared_ptr<const json::OrderedJson> beside;  // all of the dialect's own file
   std::vector<WeightScheme> schemes;
   std::vector<std::string> ignored;  // layers that have none, as the configuration names them

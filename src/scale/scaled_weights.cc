@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint.h"
 #include "files/error.h"
 #include "json/ordered_json.h"
+#include "scale/config_coverage.h"
 #include "scale/packed_tensors.h"
 
 namespace tensorcast::scale {
@@ -51,6 +52,7 @@ class Finder {
     }
     for (const auto& [codes, companions] : served) Read(codes, companions);
     ReadLone(served);
+    RefuseBare();
     RefuseTakenNames();
     if (config_.is_foreign) LeaveToMethod();
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
@@ -258,6 +260,97 @@ class Finder {
     return type != nullptr && type->bits <= 8 && info.elements > 0 &&
            info.name.ends_with(".weight") && DescriptionOf(info.name) != nullptr;
   }
+  // Packed codes without the scales that they need, or with what cannot be these.
+  void RefuseBare() {
+    std::vector<const CompanionName*> rows;
+    for (const CompanionName& row : CompanionNames()) {
+      if (row.is_needed) rows.push_back(&row);
+    }
+    std::unordered_set<std::size_t> settled;
+    for (const ScaledWeight& one : result_.weights) settled.insert(one.codes);
+    for (const UnreadWeight& one : result_.unread) settled.insert(one.tensor);
+    for (const OpaqueTensor& one : result_.opaque) settled.insert(one.tensor);
+    for (const Companion& one : found_.companions) settled.insert(one.tensor);
+    const ConfigCoverage coverage(config_);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      for (const CompanionName* const row : rows) {
+        if (!tensors_[i].name.ends_with(row->tensor) || settled.contains(i)) continue;
+        if (RefuseBare(*row, i, coverage)) break;
+      }
+    }
+  }
+
+  bool RefuseBare(const CompanionName& row, std::size_t codes, const ConfigCoverage& coverage) {
+    const TensorInfo& info = tensors_[codes];
+    const TypeInfo* const type = FindType(info.type);
+    // Names that stand for nothing else, of the words that such codes are packed in.
+    const bool tells = row.tensor != ".weight" && type != nullptr && type->is_integer() &&
+                       type->bits >= 16 && LeafOf(info.name).find("weight") != std::string::npos;
+    const bool is_said = row.dialect == config_.dialect;
+    if (!tells && (!is_said || coverage.Excepts(info))) return false;
+    const std::string stem = info.name.substr(0, info.name.size() - row.tensor.size());
+    const std::string name = stem + std::string(row.companion);
+    const TensorInfo* const companion = Named(name);
+    const std::string says =
+        is_said && !config_.file.empty()
+            ? "; " + config_.file + " says " +
+                  (config_.method.empty() ? "a quantization" : words::Quoted(config_.method))
+            : std::string();
+    if (type == nullptr || !type->is_integer() || !IsPackedAs(row, info)) {
+      // Values under the name of codes, beside the scales of codes.
+      if (companion == nullptr || row.tensor.empty() || (type != nullptr && type->is_integer())) {
+        return false;
+      }
+      RefuseAsPacked(codes, "has the type " + std::string(TypeName(info.type)) + " beside " +
+                                words::EscapeName(name) + ", and codes are integers" + says);
+      return true;
+    }
+    if (companion != nullptr) {
+      RefuseAsPacked(codes, "has " + ShapedName(*companion) + " (" +
+                                std::string(TypeName(companion->type)) +
+                                "), which cannot be its scales" + says);
+      return true;
+    }
+    if (const auto found = Elsewhere().find(name); found != Elsewhere().end()) {
+      RefuseTorn(codes, row, found->first, found->second);
+      return true;
+    }
+    if (!IsTornApart(codes)) {
+      RefuseAsPacked(codes, "has no scales: a tensor called " + words::EscapeName(name) +
+                                " is missing" + says);
+    }
+    return true;
+  }
+
+  // bitsandbytes' bytes of 4-bit codes are a column, and its rows of int8 are none.
+  static bool IsPackedAs(const CompanionName& row, const TensorInfo& info) {
+    const bool is_column = info.shape.size() == 2 && info.shape.back() == 1;
+    if (row.codes == Codes::kAny && !is_column) return false;
+    if (row.codes == Codes::kNarrow && is_column) return false;
+    return TensorFits(row, info, true);
+  }
+
+  static std::string LeafOf(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+  const TensorInfo* Named(const std::string& name) {
+    if (by_name_.empty()) {
+      for (const TensorInfo& info : tensors_) by_name_.emplace(info.name, &info);
+    }
+    const auto found = by_name_.find(name);
+    return found != by_name_.end() ? found->second : nullptr;
+  }
+
+  void RefuseAsPacked(std::size_t codes, const std::string& why) {
+    Refuse(codes, ErrorKind::kContents, ShapedName(tensors_[codes]) + " " + why);
+    result_.unread.back().remedy = Remedy::kKeepPacked;
+  }
+  void RefuseTorn(std::size_t codes, const CompanionName& row, const std::string& companion,
+                  const std::string& file) {
+    Refuse(codes, ErrorKind::kContents,
+           ShapedName(tensors_[codes]) + " has a " + std::string(RoleText(row.role)) + ", " +
+               words::EscapeName(companion) + ", in " + words::EscapeName(file));
+    result_.unread.back().remedy = Remedy::kTakeDirectory;
+  }
+
   // What they say of a layer that is read, as a configuration would.
   static QuantizationConfig ConfigOfMetadata() {
     QuantizationConfig config;
@@ -349,10 +442,7 @@ class Finder {
       name.assign(tensors_[codes].name, 0, tensors_[codes].name.size() - row.tensor.size());
       const auto found = Elsewhere().find(name.append(row.companion));
       if (found == Elsewhere().end()) continue;
-      Refuse(codes, ErrorKind::kContents,
-             ShapedName(tensors_[codes]) + " has a " + std::string(RoleText(row.role)) + ", " +
-                 words::EscapeName(name) + ", in " + words::EscapeName(found->second));
-      result_.unread.back().remedy = Remedy::kTakeDirectory;
+      RefuseTorn(codes, row, name, found->second);
       return true;
     }
     return false;
@@ -363,13 +453,13 @@ class Finder {
     return row.role != CompanionRole::kScale && row.role != CompanionRole::kActivationScale;
   }
 
-  // What the index says of such companions in other files, by name.
+  // What the index says of companions of weights in other files, by name.
   const std::unordered_map<std::string, std::string>& Elsewhere() {
     if (elsewhere_) return *elsewhere_;
     elsewhere_.emplace();
     checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
       if (std::ranges::any_of(CompanionNames(), [&](const CompanionName& row) {
-            return IsOfWeight(row) && name.ends_with(row.companion);
+            return row.role != CompanionRole::kActivationScale && name.ends_with(row.companion);
           })) {
         elsewhere_->emplace(name, file);
       }
@@ -503,6 +593,7 @@ class Finder {
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
   const json::OrderedJson described_;
+  std::unordered_map<std::string_view, const TensorInfo*> by_name_;  // made where it is asked
   std::optional<std::unordered_map<std::string, std::string>> elsewhere_;
   ScaledWeights result_;
 };

@@ -21,7 +21,8 @@ PackedReading ReadAutoRound(const PackedTensors& tensors) {
   std::string& format = settings.format;
   if (format == "auto_round:auto_awq") {
     format = "gemm";
-    return ReadAwq(tensors, settings);
+    PackedReading reading = ReadAwq(tensors, settings);
+    return reading.Fits() ? std::move(reading) : RefuseQweight(tensors, settings, true);
   }
   // The usual one stores zero points less 1, and the others do not.
   if (format == "auto_round:auto_gptq") {
@@ -29,7 +30,8 @@ PackedReading ReadAutoRound(const PackedTensors& tensors) {
   } else if (format == "auto_round" || format == "auto_round:gptqmodel") {
     format = "gptq_v2";
   }
-  return ReadGptq(tensors, settings);
+  PackedReading reading = ReadGptq(tensors, settings);
+  return reading.Fits() ? std::move(reading) : RefuseQweight(tensors, settings, false);
 }
 
 // Its readers leave alone what has 16 bits.

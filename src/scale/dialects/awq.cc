@@ -2,6 +2,7 @@
 // eight in an order of their own; "gemv" along the rows, with scales that may be padded.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,11 @@ constexpr int kAwqBits = 4;
 constexpr std::string_view kAwqMethods[] = {"awq"};
 
 PackedReading ReadAwqTensors(const PackedTensors& tensors) {
-  return ReadAwq(tensors, SettingsOf(tensors.config));
+  const QweightSettings settings = SettingsOf(tensors.config);
+  PackedReading reading = ReadAwq(tensors, settings);
+  if (reading.Fits()) return reading;
+  return RefuseQweight(tensors, settings,
+                       std::ranges::count(kAwqMethods, tensors.config.method) != 0);
 }
 
 // Where the parts of a weight stand, and its shape; nothing where the shapes do not fit.
@@ -83,6 +88,7 @@ PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& setti
     made = GemvOf(tensors, *found, settings.group ? (said == 0 ? all : said) : 0);
   }
   if (!made) return reading;
+  if (ContradictsWords(settings)) return RefuseQweight(tensors, settings, true);
   if (!settings.misread.empty()) {
     return refuse("cannot be understood: " + tensors.config.file + " " + settings.misread);
   }

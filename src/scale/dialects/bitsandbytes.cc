@@ -25,8 +25,8 @@ using enum CompanionRole;
 constexpr std::string_view kNf4State = ".quant_state.bitsandbytes__nf4";
 constexpr std::string_view kFp4State = ".quant_state.bitsandbytes__fp4";
 constexpr CompanionName kBitsAndBytesNames[] = {
-    {".weight", ".SCB", kScale},
-    {"", ".absmax", kScale, Codes::kAny},
+    {.tensor = ".weight", .companion = ".SCB", .role = kScale, .is_needed = true},
+    {.tensor = "", .companion = ".absmax", .role = kScale, .codes = Codes::kAny, .is_needed = true},
     {"", ".nested_absmax", kSecondScale, Codes::kAny},
     {"", ".quant_map", kCodeMap, Codes::kAny},
     {"", ".nested_quant_map", kCodeMap, Codes::kAny},

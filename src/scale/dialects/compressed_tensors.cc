@@ -26,7 +26,11 @@ using Json = json::OrderedJson;
 using enum CompanionRole;
 
 constexpr CompanionName kCompressedTensorsNames[] = {
-    {"_packed", "_scale", kScale, Codes::kWords},
+    {.tensor = "_packed",
+     .companion = "_scale",
+     .role = kScale,
+     .codes = Codes::kWords,
+     .is_needed = true},
     {"_packed", "_global_scale", kSecondScale, Codes::kWords},
     {"_packed", "_zero_point", kZeroPoint, Codes::kWords},
     {".weight_packed", ".input_scale", kActivationScale, Codes::kWords},

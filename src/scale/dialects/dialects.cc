@@ -35,6 +35,7 @@ namespace tensorcast::scale {
   dialect(kSvdQuant) \
   dialect(kAqlm) \
   dialect(kExLlamaV2) \
+  dialect(kExLlamaV3) \
   dialect(kMarlin) \
   dialect(kSparse) \
   dialect(kMarlin24) \

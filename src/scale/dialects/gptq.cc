@@ -78,7 +78,11 @@ bool HasGptqBits(const PackedTensors& tensors, const QweightTensors& found, int 
 constexpr std::string_view kGptqMethods[] = {"gptq"};
 
 PackedReading ReadGptqTensors(const PackedTensors& tensors) {
-  return ReadGptq(tensors, SettingsOf(tensors.config));
+  const QweightSettings settings = SettingsOf(tensors.config);
+  PackedReading reading = ReadGptq(tensors, settings);
+  // Of what nothing describes AWQ's reader, which is asked after this one, says why.
+  const bool is_said = std::ranges::count(kGptqMethods, tensors.config.method) != 0;
+  return reading.Fits() || !is_said ? std::move(reading) : RefuseQweight(tensors, settings, false);
 }
 
 // Its readers take the first regular expression that a name matches; "-:" leaves a module alone.
@@ -130,6 +134,8 @@ QweightSettings SettingsOf(const QuantizationConfig& config) {
   settings.has_exceptions =
       (dynamic.is_object() && !dynamic.empty()) || (extra.is_object() && !extra.empty());
   settings.is_symmetric = Member(json, "sym") != false;
+  settings.words = Text(Member(json, "pack_dtype"));
+  if (settings.words.starts_with("torch.")) settings.words.erase(0, 6);
   settings.is_ordered = Member(json, "desc_act") == true;
   for (const char* const key : {"packing_format", "checkpoint_format", "format", "version"}) {
     if (settings.format.empty()) settings.format = Text(Member(json, key));
@@ -199,6 +205,84 @@ std::string WrongQweightType(const PackedTensors& tensors, const QweightTensors&
   return {};
 }
 
+bool ContradictsWords(const QweightSettings& settings) {
+  return !settings.words.empty() && settings.words != "int32" && settings.words != "uint32";
+}
+
+std::string TypedName(const TensorInfo& info) {
+  return words::EscapeName(info.name) + " " + words::ShapeText(info.shape) + " (" +
+         std::string(TypeName(info.type)) + ")";
+}
+
+PackedReading RefuseQweight(const PackedTensors& tensors, const QweightSettings& settings,
+                            bool is_awq) {
+  PackedReading reading;
+  const auto refuse = [&](std::string why) {
+    reading.why_not = std::move(why);
+    return std::move(reading);
+  };
+  const std::optional<std::size_t> scales = tensors.Find(".scales");
+  if (!scales) return reading;
+  const TensorInfo& words = tensors.Info(tensors.codes);
+  const TensorInfo& scale = tensors.Info(*scales);
+  const std::string type(TypeName(words.type));
+  const bool is_word = words.type == DataType::kInt32 || words.type == DataType::kUint32;
+  const std::string file = tensors.config.file;
+  if (!is_word) {
+    reading.kind = core::ErrorKind::kUnsupported;
+    return refuse("has its codes in " + type + " (\"pack_dtype\"), and only int32 is read");
+  }
+  if (ContradictsWords(settings)) {
+    return refuse("has its codes in " + type + ", and " + file + " says \"pack_dtype\" " +
+                  words::Quoted(settings.words));
+  }
+  const bool is_number = scale.type == DataType::kFloat16 || scale.type == DataType::kBfloat16 ||
+                         scale.type == DataType::kFloat32;
+  if (words.shape.size() != 2 || scale.shape.size() != 2 || !is_number) {
+    return refuse("has the scales " + TypedName(scale) +
+                  "; both are matrices, and scales float16, bfloat16 or float32");
+  }
+  const std::optional<std::size_t> zeros = tensors.Find(".qzeros");
+  if (!zeros) {
+    return refuse("has no zero points: a tensor called " +
+                  words::EscapeName(tensors.Stem(".qweight")) + ".qzeros is missing");
+  }
+  const TensorInfo& zero = tensors.Info(*zeros);
+  const std::string both =
+      "has the scales " + TypedName(scale) + " and the zero points " + TypedName(zero);
+  const int bits = is_awq ? 4 : settings.bits;
+  if (bits == 0) return refuse(both + ", which fit neither GPTQ nor AWQ");
+  if (!IsAmong(is_awq ? std::span(kAwqFormats) : std::span(kGptqFormats), settings.format)) {
+    return refuse("cannot be understood: " + file + " says the format " +
+                  words::Quoted(settings.format) + " of " + words::Quoted(tensors.config.method));
+  }
+  if (const std::optional<std::size_t> order = tensors.Find(".g_idx"); is_awq && order) {
+    return refuse("has " + words::EscapeName(tensors.Info(*order).name) +
+                  ", and AWQ has no order of groups; " + file + " says " +
+                  words::Quoted(tensors.config.method));
+  }
+  const bool is_gemv = is_awq && settings.format == "gemv";
+  const std::uint64_t rows = is_gemv  ? words.shape[0]
+                             : is_awq ? words.shape[1] * 8
+                                      : words.shape[1];
+  const std::string form = (is_gemv  ? "\"gemv\""
+                            : is_awq ? "\"gemm\""
+                                     : "GPTQ") +
+                           std::string(" of ") + std::to_string(rows) + " rows";
+  if (scale.shape[is_gemv ? 0 : 1] != rows) {
+    return refuse(both + "; " + form + " has scales " +
+                  (is_gemv ? "[rows, groups]" : "[groups, rows]"));
+  }
+  const WordShape fit = is_gemv ? WordShape{rows, scale.shape[1] / 8}
+                                : WordsOf(CodeOrder::kColumns, rows, scale.shape[0], bits);
+  if (!AreWords(zero, fit.rows, fit.columns)) {
+    return refuse("has the zero points " + TypedName(zero) + ", and int32 " +
+                  words::ShapeText(std::vector{fit.rows, fit.columns}) + " fits the scales " +
+                  TypedName(scale) + " and " + std::to_string(bits) + " bits");
+  }
+  return refuse(both + ", which do not fit it");
+}
+
 PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& settings) {
   PackedReading reading;
   if (!IsAmong(kGptqFormats, settings.format)) {
@@ -221,6 +305,7 @@ PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& sett
   }
   if (settings.bits != 0 && HasGptqBits(tensors, *found, settings.bits)) bits = settings.bits;
   if (bits == 0) return reading;
+  if (ContradictsWords(settings)) return RefuseQweight(tensors, settings, false);
   if (!settings.misread.empty()) {
     return refuse("cannot be understood: " + tensors.config.file + " " + settings.misread);
   }

@@ -17,7 +17,11 @@
 namespace tensorcast::scale {
 
 inline constexpr CompanionName kQweightNames[] = {
-    {".qweight", ".scales", CompanionRole::kScale, Codes::kWords},
+    {.tensor = ".qweight",
+     .companion = ".scales",
+     .role = CompanionRole::kScale,
+     .codes = Codes::kWords,
+     .is_needed = true},
     {".qweight", ".qzeros", CompanionRole::kZeroPoint, Codes::kWords},
     {".qweight", ".g_idx", CompanionRole::kOrder, Codes::kWords},
 };
@@ -31,6 +35,7 @@ struct QweightSettings {
   bool is_symmetric = true;
   bool is_ordered = false;   // columns are of groups in an order of their own
   std::string format = {};   // "gptq_v2", "gemm", "auto_round:auto_awq" ..., in lower case
+  std::string words = {};    // "int32": what several codes are packed in
   std::string misread = {};  // "says \"bits\" 16": a number that such weights do not have
 
   // "4-bit integers, groups of 128"; empty where nothing is said.
@@ -61,6 +66,15 @@ bool AreWords(const formats::TensorInfo& info, std::uint64_t rows, std::uint64_t
 bool IsAmong(std::span<const std::string_view> formats, std::string_view format);
 inline constexpr std::string_view kGptqFormats[] = {"", "gptq", "gptq_v2"};
 inline constexpr std::string_view kAwqFormats[] = {"", "gemm", "gemv"};
+
+// Whether they say that codes are packed in others than words of 32 bits.
+bool ContradictsWords(const QweightSettings& settings);
+// "l.qzeros [4, 8] (int32)"
+std::string TypedName(const formats::TensorInfo& info);
+// Why tensors with scales are none of these: which of them has another type or shape than it needs,
+// of the form that the settings say. Nothing without scales.
+PackedReading RefuseQweight(const PackedTensors& tensors, const QweightSettings& settings,
+                            bool is_awq);
 
 // Gives nothing where the shapes, or the format, are not GPTQ's.
 PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& settings);

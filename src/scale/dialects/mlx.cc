@@ -24,7 +24,11 @@ using formats::TensorInfo;
 using enum CompanionRole;
 
 constexpr CompanionName kMlxNames[] = {
-    {".weight", ".scales", kScale, Codes::kWords},
+    {.tensor = ".weight",
+     .companion = ".scales",
+     .role = kScale,
+     .codes = Codes::kWords,
+     .is_needed = true},
     {".weight", ".biases", kZeroPoint, Codes::kWords, false},
 };
 
@@ -129,6 +133,10 @@ class MlxWeight {
     const std::optional<MlxSettings> settings =
         MlxSettingsOf(own.is_object() ? own : *config.json, why_not);
     if (!settings) return Refuse("cannot be understood: " + config.file + " " + why_not);
+    if (const std::string other = CopyText(); !other.empty()) {
+      return Refuse("cannot be understood: " + config.file + " says " + settings->Text() +
+                    " in \"quantization\", and " + other + " in \"quantization_config\"");
+    }
     reading_.said = settings->Text();
     if (Fits(*settings)) return Make(*settings);
     return Refuse("with " + words::EscapeName(scale_.name) + " " + words::ShapeText(scale_.shape) +
@@ -147,6 +155,18 @@ class MlxWeight {
   PackedReading Refuse(std::string why) {
     reading_.why_not = std::move(why);
     return std::move(reading_);
+  }
+
+  // What the configuration's copy says of all modules, where that is something else.
+  std::string CopyText() const {
+    if (tensors_.config.copy == nullptr) return {};
+    const Json& copy = *tensors_.config.copy;
+    std::string why_not;
+    const std::optional<MlxSettings> all = MlxSettingsOf(*tensors_.config.json, why_not);
+    const std::optional<MlxSettings> other = MlxSettingsOf(copy, why_not);
+    if (!all || !other) return {};
+    const std::string text = other->Text();
+    return text != all->Text() ? text : std::string();
   }
 
   // Without a configuration: sizes tell the floats, and some of the integers.
@@ -265,7 +285,11 @@ PackedReading ReadMlx(const PackedTensors& tensors) {
 }
 
 // What it says is of single weights, and held against each.
-void ReadMlxConfig(const Json&, QuantizationConfig&) {}
+void ReadMlxConfig(const Json& json, QuantizationConfig& config) {
+  for (const auto& [module, said] : json.items()) {
+    if (said == false) config.ignored.push_back(module);
+  }
+}
 
 // Its readers look for a module's scales, but where the module is named.
 WrittenConfig EditMlx(const QuantisedModules& modules, const QuantizationConfig& config) {

@@ -55,6 +55,13 @@ constexpr CompanionName kExLlamaV2Names[] = {
 };
 constexpr std::string_view kExLlamaV2Methods[] = {"exl2"};
 
+constexpr CompanionName kExLlamaV3Names[] = {
+    {".trellis", ".suh", kScale, kWords}, {".trellis", ".svh", kSecondScale, kWords},
+    {".trellis", ".su", kOrder, kWords},  {".trellis", ".sv", kOrder, kWords},
+    {".trellis", ".mcg", kState, kWords}, {".trellis", ".mul1", kState, kWords},
+};
+constexpr std::string_view kExLlamaV3Methods[] = {"exl3"};
+
 constexpr CompanionName kMarlinNames[] = {{".B", ".s", kScale, kWords}};
 constexpr std::string_view kMarlinMethods[] = {"marlin"};
 
@@ -91,6 +98,8 @@ TENSORCAST_RECOGNISED(kSvdQuant, .name = "SVDQuant", .names = kSvdQuantNames)
 TENSORCAST_RECOGNISED(kAqlm, .name = "AQLM", .names = kAqlmNames, .methods = kAqlmMethods)
 TENSORCAST_RECOGNISED(kExLlamaV2, .name = "ExLlamaV2", .names = kExLlamaV2Names,
                       .methods = kExLlamaV2Methods)
+TENSORCAST_RECOGNISED(kExLlamaV3, .name = "ExLlamaV3", .names = kExLlamaV3Names,
+                      .methods = kExLlamaV3Methods)
 TENSORCAST_RECOGNISED(kMarlin, .name = "Marlin", .names = kMarlinNames, .methods = kMarlinMethods)
 TENSORCAST_RECOGNISED(kSparse, .name = "compressed-tensors as a sparse matrix",
                       .names = kSparseNames)
