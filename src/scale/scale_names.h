@@ -53,7 +53,7 @@ struct CompanionName {
   std::string_view why_not = {};  // a weight that has such a companion is not read
   // Believed only where something describes the layer: its shape is the description's affair.
   bool is_described = false;
-  // Codes without it are refused, where the configuration is the dialect's or the codes' name tells.
+  // Codes without it are refused where the configuration or their own name says what they are.
   bool is_needed = false;
   const Dialect* dialect = nullptr;  // whose row it is; CompanionNames sets it
 };
