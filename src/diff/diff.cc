@@ -188,13 +188,13 @@ DiffReport CompareSides(const DiffRequest& request, const convert::RunSettings& 
     places.push_back(i);
   }
   MeasurePairs(a.reader(), b.reader(), jobs, OptionsOf(settings),
-               [&](std::size_t job, PairFigures figures) {
+               [&](std::size_t job, const PairFigures& figures) {
                  TensorDiff& diff = report.tensors[places[job]];
                  diff.kind = figures.kind;
                  diff.elements = figures.elements;
                  diff.different = figures.different;
                  diff.first = figures.first;
-                 diff.loss = std::move(figures.loss);
+                 diff.loss = figures.loss;
                });
   AddFindings(a, report.notes);
   AddFindings(b, report.notes);

@@ -68,7 +68,7 @@ class GgufReader final : public TensorReader {
     const std::optional<GgufPartName> name = PartNameOf(source->path());
     const std::uint64_t parts = header.split.parts.value_or(1);
     if (parts > 1) {
-      AddParts(std::move(source), std::move(header), name);
+      AddParts(std::move(source), header, name);
     } else {
       if (name && name->parts > 1) {
         notes_.push_back(words::PathText(source->path()) + ": is named as part " +
@@ -99,7 +99,7 @@ class GgufReader final : public TensorReader {
 
  private:
   // All parts, of which one has been opened.
-  void AddParts(std::unique_ptr<files::ByteSource> opened, GgufHeader header,
+  void AddParts(std::unique_ptr<files::ByteSource> opened, const GgufHeader& header,
                 const std::optional<GgufPartName>& name) {
     const std::string path = opened->path();
     const std::uint64_t parts = *header.split.parts;
@@ -118,7 +118,7 @@ class GgufReader final : public TensorReader {
         files::EnclosureOfCheckpoint(directory.empty() ? "." : directory);
     for (std::uint64_t part = 1; part <= parts; ++part) {
       if (part == name->part) {
-        Add(std::move(opened), std::move(header));
+        Add(std::move(opened), header);
         continue;
       }
       const std::string other = name->Of(part);

@@ -406,7 +406,8 @@ class GgufHeaderReader {
                                 std::to_string(kMostGgufDimensions));
     }
     info.shape.resize(static_cast<std::size_t>(dimensions));
-    for (auto dim = info.shape.rbegin(); dim != info.shape.rend(); ++dim) *dim = cursor_.Number(8);
+    for (std::uint64_t& dim : info.shape) dim = cursor_.Number(8);
+    std::ranges::reverse(info.shape);  // the fastest was first
     const auto id = static_cast<std::uint32_t>(cursor_.Number(4));
     const GgufType* const type = FindGgufType(id);
     if (type == nullptr) FailType(info.name, id);

@@ -29,15 +29,16 @@ Rename::Rename(std::string from, std::string to) : from_(std::move(from)), to_(s
     if (to_[i] == '*' && !from_.IsExpression()) {
       ++stars;
       take(stars - 1, "* number " + std::to_string(stars));
-    } else if (to_[i] != '\\') {
-      add(to_[i]);
-    } else if (++i == to_.size()) {
-      fail("it ends in a backslash");
-    } else if (from_.IsExpression() && to_[i] >= '0' && to_[i] <= '9') {
-      take(static_cast<std::size_t>(to_[i] - '0'), "group " + std::string(1, to_[i]));
-    } else {
-      add(to_[i]);
+      continue;
     }
+    if (to_[i] == '\\') {
+      if (++i == to_.size()) fail("it ends in a backslash");
+      if (from_.IsExpression() && to_[i] >= '0' && to_[i] <= '9') {
+        take(static_cast<std::size_t>(to_[i] - '0'), "group " + std::string(1, to_[i]));
+        continue;
+      }
+    }
+    add(to_[i]);
   }
 }
 

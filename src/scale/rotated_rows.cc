@@ -109,7 +109,8 @@ class RotatedPart final : public PackedWeight::Part {
   void Unpack(std::size_t first, Group& codes) const {
     if (bits_ == 8) {
       for (std::size_t i = 0; i < group_; ++i) {
-        codes[i] = static_cast<std::int8_t>(loaded_.codes[first + i]);
+        const auto code = static_cast<std::uint8_t>(loaded_.codes[first + i]);
+        codes[i] = code - (code >> 7 << 8);
       }
       return;
     }
