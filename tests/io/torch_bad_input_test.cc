@@ -317,8 +317,8 @@ std::vector<BadFile> Tensors() {
       {"too few arguments", Weight(pickle::Call(Global("torch._utils", "_rebuild_tensor_v2"), {})),
        "3 FILE: m/data.pkl: rebuilds a tensor of what is no storage, offset, sizes and strides "
        "(pickle, offset 45)"},
-      {"complex", Weight(Rebuild(pickle::Storage("ComplexFloatStorage", "0", 2), 0, {2}, {1})),
-       "5 FILE: tensor \"w\" is complex64, which is not read"},
+      {"complex", Weight(Rebuild(pickle::Storage("ComplexDoubleStorage", "0", 2), 0, {2}, {1})),
+       "5 FILE: tensor \"w\" is complex128, which is not read"},
       {"quantised", Weight(Rebuild(pickle::Storage("QInt8Storage", "0", 2), 0, {2}, {1})),
        "5 FILE: tensor \"w\" is qint8, which is not read"},
       {"4 bits", Weight(v3("uint4")), "5 FILE: tensor \"w\" is uint4, which is not read"},
