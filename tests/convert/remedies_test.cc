@@ -45,8 +45,9 @@ class Remedies : public Plans {
     Make("two.safetensors", two);
     Make("there.safetensors", two);
     Make("scaled.safetensors", {codes, io::Tensor("a.weight_scale", DataType::kFloat32, {3, 5})});
-    Make("packed.safetensors", {io::Tensor("a.weight", DataType::kInt8, {64, 32}),
-                                io::Tensor("a.SCB", DataType::kFloat32, {64})});
+    Make("packed.safetensors", {io::Tensor("a.W_q", DataType::kUint8, {64, 32}),
+                                io::Tensor("a.scale", DataType::kFloat32, {64}),
+                                io::Tensor("a.zero", DataType::kFloat32, {64})});
     // A checkpoint whose weight and its scale stand in two files.
     std::filesystem::create_directory(Path("sharded"));
     Make("sharded/1.safetensors", {codes});
@@ -106,8 +107,8 @@ class Remedies : public Plans {
         return {{Asked("sharded/1.safetensors", "out.safetensors"), "a.weight"}};
       case Remedy::kKeepPacked:
         request = Asked("packed.safetensors", "out.safetensors");
-        request.only = {"a.weight"};
-        return {{request, "a.weight"}};
+        request.only = {"a.W_q"};
+        return {{request, "a.W_q"}};
       case Remedy::kAssumeType: return {{Asked("void.npy", "out.npy"), Path("void.npy")}};
       case Remedy::kMatchRule:
         request.rules = {{"no*", DataType::kFloat16, {"rank=2"}}};
