@@ -37,6 +37,11 @@ struct CodeMatrix {
   std::uint64_t word_rows = 0, word_columns = 0;  // of a matrix, as words; 4-byte integers
 };
 
+// Whether a type is that of words.
+constexpr bool IsWord(DataType type) {
+  return type == DataType::kInt32 || type == DataType::kUint32;
+}
+
 // The words of a matrix of this order; nothing where they are more than 64 bits count.
 struct WordShape {
   std::uint64_t rows = 0, columns = 0;

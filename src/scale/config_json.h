@@ -6,9 +6,12 @@
 #ifndef TENSORCAST_SRC_SCALE_CONFIG_JSON_H_
 #define TENSORCAST_SRC_SCALE_CONFIG_JSON_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "json/ordered_json_fwd.h"
@@ -20,6 +23,10 @@ namespace tensorcast::scale {
 const json::OrderedJson& Member(const json::OrderedJson& json, const char* key);
 std::string Text(const json::OrderedJson& json);
 std::vector<std::string> Texts(const json::OrderedJson& json);  // those of a list
+// Whether a dialect's list has a word.
+inline bool IsAmong(std::span<const std::string_view> words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 // "config_groups" of compressed-tensors and ModelOpt: a scheme for each that has weights.
 void ReadGroups(const json::OrderedJson& json, QuantizationConfig& config);

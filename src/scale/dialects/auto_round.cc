@@ -2,8 +2,6 @@
 // says.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/gptq.h"
@@ -16,7 +14,7 @@ constexpr std::string_view kAutoRoundMethods[] = {"auto-round", "intel/auto-roun
 
 PackedReading ReadAutoRound(const PackedTensors& tensors) {
   // GPTQ's and AWQ's own dialects read what nothing describes.
-  if (std::ranges::count(kAutoRoundMethods, tensors.config.method) == 0) return {};
+  if (!IsAmong(kAutoRoundMethods, tensors.config.method)) return {};
   QweightSettings settings = SettingsOf(tensors.config);
   std::string& format = settings.format;
   if (format == "auto_round:auto_awq") {

@@ -2,10 +2,10 @@
 // eight in an order of their own; "gemv" along the rows, with scales that may be padded.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "scale/config_json.h"
 #include "scale/dialects/gptq.h"
 #include "scale/grouped_integers.h"
 #include "scale/layer_lists.h"
@@ -21,8 +21,7 @@ PackedReading ReadAwqTensors(const PackedTensors& tensors) {
   const QweightSettings settings = SettingsOf(tensors.config);
   PackedReading reading = ReadAwq(tensors, settings);
   if (reading.Fits()) return reading;
-  return RefuseQweight(tensors, settings,
-                       std::ranges::count(kAwqMethods, tensors.config.method) != 0);
+  return RefuseQweight(tensors, settings, IsAmong(kAwqMethods, tensors.config.method));
 }
 
 // Where the parts of a weight stand, and its shape; nothing where the shapes do not fit.

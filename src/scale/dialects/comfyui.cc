@@ -73,10 +73,6 @@ constexpr Float8Format kFloat8Formats[] = {{"float8_e4m3fn", DataType::kFloat8E4
 constexpr std::string_view kPassedOver[] = {"full_precision_matrix_mult", "orig_dtype",
                                             "quant_group_size", "linear_dtype"};
 
-bool IsAmong(std::string_view name, std::span<const std::string_view> names) {
-  return std::ranges::count(names, name) != 0;
-}
-
 bool IsFloat8(std::string_view format) {
   return std::ranges::count(kFloat8Formats, format, &Float8Format::name) != 0;
 }
@@ -97,7 +93,7 @@ std::string ReadDescription(const Json& json, Description& description) {
   if (!json.is_object()) return "which is not a description in JSON";
   bool is_integer = false;
   for (const auto& [key, value] : json.items()) {
-    if (value.is_null() || IsAmong(key, kPassedOver)) continue;
+    if (value.is_null() || IsAmong(kPassedOver, key)) continue;
     const bool is_number = value.is_number_unsigned();
     bool fits = false;
     if (key == "format") {
@@ -132,7 +128,7 @@ std::string ReadDescription(const Json& json, Description& description) {
   if (description.format.empty() && is_integer) description.format = kInt8Format;
   if (description.format.empty()) return "which names no format";
   constexpr std::array kRead = {kNvfp4Format, kMxfp8Format, kInt8Format, kInt4Format, kAwq4Format};
-  if (!IsAmong(description.format, kRead) && !IsFloat8(description.format)) {
+  if (!IsAmong(kRead, description.format) && !IsFloat8(description.format)) {
     return "whose format " + words::Quoted(description.format) + " is not read here";
   }
   if (description.is_rotated && description.format != kInt8Format &&

@@ -81,7 +81,7 @@ PackedReading ReadGptqTensors(const PackedTensors& tensors) {
   const QweightSettings settings = SettingsOf(tensors.config);
   PackedReading reading = ReadGptq(tensors, settings);
   // Of what nothing describes AWQ's reader, which is asked after this one, says why.
-  const bool is_said = std::ranges::count(kGptqMethods, tensors.config.method) != 0;
+  const bool is_said = IsAmong(kGptqMethods, tensors.config.method);
   return reading.Fits() || !is_said ? std::move(reading) : RefuseQweight(tensors, settings, false);
 }
 
@@ -162,13 +162,8 @@ void ReadQweightConfig(const Json& json, QuantizationConfig& config) {
   scheme.group = settings.group.value_or(0);
 }
 
-bool IsAmong(std::span<const std::string_view> formats, std::string_view format) {
-  return std::ranges::count(formats, format) != 0;
-}
-
 bool AreWords(const TensorInfo& info, std::uint64_t rows, std::uint64_t columns) {
-  return (info.type == DataType::kInt32 || info.type == DataType::kUint32) &&
-         info.shape == std::vector{rows, columns};
+  return IsWord(info.type) && info.shape == std::vector{rows, columns};
 }
 
 std::optional<QweightTensors> QweightTensorsOf(const PackedTensors& tensors) {
@@ -195,9 +190,7 @@ std::optional<QweightTensors> QweightTensorsOf(const PackedTensors& tensors) {
 std::string WrongQweightType(const PackedTensors& tensors, const QweightTensors& found) {
   if (found.zeros) {
     const TensorInfo& zeros = tensors.Info(*found.zeros);
-    if (zeros.type != DataType::kInt32 && zeros.type != DataType::kUint32) {
-      return WrongType("zero points", zeros, "int32");
-    }
+    if (!IsWord(zeros.type)) return WrongType("zero points", zeros, "int32");
   }
   if (found.order && tensors.Info(*found.order).type != DataType::kInt32) {
     return WrongType("the order of its groups", tensors.Info(*found.order), "int32");
@@ -226,9 +219,8 @@ PackedReading RefuseQweight(const PackedTensors& tensors, const QweightSettings&
   const TensorInfo& words = tensors.Info(tensors.codes);
   const TensorInfo& scale = tensors.Info(*scales);
   const std::string type(TypeName(words.type));
-  const bool is_word = words.type == DataType::kInt32 || words.type == DataType::kUint32;
   const std::string file = tensors.config.file;
-  if (!is_word) {
+  if (!IsWord(words.type)) {
     reading.kind = core::ErrorKind::kUnsupported;
     return refuse("has its codes in " + type + " (\"pack_dtype\"), and only int32 is read");
   }

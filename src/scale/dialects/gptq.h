@@ -62,8 +62,7 @@ std::string WrongQweightType(const PackedTensors& tensors, const QweightTensors&
 // A shape that has so many dimensions of 1 and more, of 32-bit integers.
 bool AreWords(const formats::TensorInfo& info, std::uint64_t rows, std::uint64_t columns);
 
-// Whether `format` is among those that are read, where an empty one says nothing.
-bool IsAmong(std::span<const std::string_view> formats, std::string_view format);
+// The formats that are read; an empty one says nothing.
 inline constexpr std::string_view kGptqFormats[] = {"", "gptq", "gptq_v2"};
 inline constexpr std::string_view kAwqFormats[] = {"", "gemm", "gemv"};
 

@@ -20,8 +20,6 @@ namespace {
 
 using formats::TensorInfo;
 
-bool IsWord(DataType type) { return type == DataType::kInt32 || type == DataType::kUint32; }
-
 // Numbers in dimensions, as far as they can be had; nothing where they cannot.
 std::optional<std::vector<std::uint64_t>> StoredShape(const PackedTensors& tensors,
                                                       std::size_t tensor) {
