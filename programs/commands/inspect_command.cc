@@ -231,6 +231,27 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   return text;
 }
 
+// A line for each reason why tensors are not read: "s (float32) is sparse: save its .to_dense()".
+std::vector<std::string> UnreadTexts(const std::vector<formats::TensorInfo>& tensors) {
+  struct Unread {
+    const formats::TensorInfo* first = nullptr;
+    std::size_t count = 0;
+  };
+  std::map<std::string_view, Unread> by_reason;
+  for (const formats::TensorInfo& info : tensors) {
+    if (info.why_not.empty()) continue;
+    Unread& unread = by_reason[info.why_not];
+    if (unread.count++ == 0) unread.first = &info;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [why, unread] : by_reason) {
+    lines.push_back(fmt::format(
+        "{} ({}) {}{}", words::Escape(unread.first->name), unread.first->dtype, why,
+        unread.count == 1 ? "" : fmt::format("; and so are {} more", unread.count - 1)));
+  }
+  return lines;
+}
+
 void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
   const formats::TensorReader& reader = survey.reader();
@@ -278,6 +299,9 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   if (const std::string unscaled = convert::UnscaledText(survey, nullptr); !unscaled.empty()) {
     text += "\n" + Wrapped("", unscaled, Columns(stdout));
   }
+  for (const std::string& line : UnreadTexts(contents.tensors)) {
+    text += Wrapped(" not read:", line, Columns(stdout));
+  }
   if (!inspected.problem.empty()) text += Wrapped(" note:", inspected.problem, Columns(stdout));
   for (const std::string& note : reader.notes()) text += Wrapped(" note:", note, Columns(stdout));
   Print(text);
@@ -294,6 +318,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   if (checkpoint != nullptr) json.Member("model", FactsJson(FindModelFacts(survey)));
   json.Array("tensors", contents.tensors, [&](const formats::TensorInfo& info) {
     Json entry = TensorJson(info);
+    if (!info.why_not.empty()) entry["not_read"] = info.why_not;
     if (checkpoint != nullptr) entry["file"] = checkpoint->shards()[info.shard].name;
     return entry;
   });

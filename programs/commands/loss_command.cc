@@ -182,15 +182,15 @@ Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest sel
 void CountBytes(const std::vector<formats::TensorInfo>& tensors,
                 const convert::ValuesReader& values, Comparison& comparison) {
   const scale::ScaledReader* const scaled = values.scaled;
-  const std::vector<std::size_t>& left = values.left;
+  const std::optional<std::vector<std::size_t>>& left = values.left;
   // A weight whose scales are applied for one candidate keeps its codes and all that serves them
   // where another leaves it alone.
   const auto bytes_kept = [&](std::size_t tensor) {
     const bool is_applied = scaled != nullptr && scaled->applied(tensor) != nullptr;
     return is_applied ? tensors[tensor].stored_bytes : tensors[tensor].bytes;
   };
-  for (std::size_t k = 0; k < (left.empty() ? tensors.size() : left.size()); ++k) {
-    const std::size_t i = left.empty() ? k : left[k];
+  for (std::size_t k = 0; k < (left ? left->size() : tensors.size()); ++k) {
+    const std::size_t i = left ? (*left)[k] : k;
     const auto rule = comparison.ruled.find(i);
     for (std::size_t t = 0; t < comparison.candidates.size(); ++t) {
       Candidate& candidate = comparison.candidates[t];
@@ -247,11 +247,12 @@ int MeasureLoss(const LossFlags& flags) {
   for (const formats::TensorInfo& info : survey.tensors()) comparison.data_bytes += info.bytes;
   for (const convert::Goal& type : types) comparison.candidates.emplace_back().to = type;
   Decisions decided = DecideAll(survey, selection, opening, options.jobs, comparison);
-  const convert::ValuesReader values = convert::ApplyScales(survey, [&](std::size_t codes) {
+  convert::ValuesReader values = convert::ApplyScales(survey, [&](std::size_t codes) {
     return comparison.cast_to[codes].any() || comparison.ruled.contains(codes)
                ? std::optional(scale::Rounding::kOdd)
                : std::nullopt;
   });
+  convert::LeaveOutUnread(survey, values.left);
   const std::vector<formats::TensorInfo>& tensors = values.reader->contents().tensors;
   convert::SharedGlobals globals =
       convert::GlobalsOf(*values.reader, decided.globals, decided.fused);

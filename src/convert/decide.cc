@@ -29,10 +29,10 @@ const std::string& NameOf(const Survey& survey, std::size_t tensor) {
 std::size_t OnlyTensor(const Survey& survey, const std::vector<Decision>& decisions,
                        std::string_view file) {
   constexpr std::size_t kListed = 10;
-  const std::vector<std::size_t> left = TensorsLeft(survey, WantedBy(decisions));
+  const auto left = TensorsLeft(survey, WantedBy(decisions));
   std::vector<std::size_t> chosen;
-  for (std::size_t k = 0; k < (left.empty() ? decisions.size() : left.size()); ++k) {
-    const std::size_t i = left.empty() ? k : left[k];
+  for (std::size_t k = 0; k < (left ? left->size() : decisions.size()); ++k) {
+    const std::size_t i = left ? (*left)[k] : k;
     const Reason reason = decisions[i].reason;
     if (reason != Reason::kNotNamed && reason != Reason::kExcluded) chosen.push_back(i);
   }
@@ -58,6 +58,7 @@ Decided Decide(const Survey& survey, const Matching& matching, const SelectionRe
   Decided decided;
   std::vector<Decision>& decisions = decided.decisions;
   decisions = Select(survey, matching, request, sink.has_graph());
+  RefuseUnread(survey, decisions);
   if (!sink.gives_types_back()) RefusePacked(survey, decisions);
   sink.Restrict(decisions, options);
   decided.unkept_rules = CheckKept(survey.tensors(), request, decisions);
@@ -88,6 +89,7 @@ std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const D
   note(TurnedNote(survey, decisions));
   note(UnscaledText(survey, &decisions));
   note(PackedText(survey));
+  note(UnreadText(survey));
   note(BareCodesText(survey, decisions));
   for (const std::string& text : decided.unkept_rules) note(text);
   notes.insert(notes.end(), decided.fused.notes.begin(), decided.fused.notes.end());

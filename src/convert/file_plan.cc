@@ -117,12 +117,13 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
   plan.decisions = std::move(decided.decisions);
   plan.fused = std::move(decided.fused.files);
   ValuesReader values = ApplyScales(survey, WantedBy(plan.decisions));
-  std::vector<std::size_t>& left = values.left;
-  if (!left.empty()) plan.left_out = survey.tensors().size() - left.size();
+  std::optional<std::vector<std::size_t>>& left = values.left;
+  LeaveOutUnread(survey, left);
+  if (left) plan.left_out = survey.tensors().size() - left->size();
   if (decided.only) left = {*decided.only};
   plan.reader = std::move(values.reader);
   plan.scaled = values.scaled;
-  AddJobs(*plan.reader, survey.path, left.empty() ? nullptr : &left, plan);
+  AddJobs(*plan.reader, survey.path, left ? &*left : nullptr, plan);
   CheckScaled(sink, output, plan.jobs);
   plan.globals = std::make_unique<SharedGlobals>(
       GlobalsOf(*plan.reader, WithGlobals(plan.decisions), plan.fused));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <unordered_set>
@@ -46,7 +47,7 @@ struct Applied {
   // Whether every tensor that has scales is among them: what serves no tensor that is here, a
   // cache's scales and the marks of a file, goes with the last scaled weight.
   bool is_all = false;
-  std::vector<std::size_t> left;
+  std::optional<std::vector<std::size_t>> left;
 };
 
 Applied AppliedBy(const Survey& survey, const WantedScales& wanted) {
@@ -68,9 +69,10 @@ Applied AppliedBy(const Survey& survey, const WantedScales& wanted) {
     if (applied.is_all && !one.served && !is_scale) gone.insert(one.tensor);
   }
   const std::size_t count = survey.tensors().size();
-  applied.left.reserve(count - gone.size());
+  std::vector<std::size_t>& left = applied.left.emplace();
+  left.reserve(count - gone.size());
   for (std::size_t i = 0; i < count; ++i) {
-    if (!gone.contains(i)) applied.left.push_back(i);
+    if (!gone.contains(i)) left.push_back(i);
   }
   return applied;
 }
@@ -85,8 +87,48 @@ ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted) {
   return {scaled, scaled.get(), std::move(applied.left)};
 }
 
-std::vector<std::size_t> TensorsLeft(const Survey& survey, const WantedScales& wanted) {
+std::optional<std::vector<std::size_t>> TensorsLeft(const Survey& survey,
+                                                    const WantedScales& wanted) {
   return AppliedBy(survey, wanted).left;
+}
+
+namespace {
+
+bool IsUnread(const formats::TensorInfo& info) { return !info.why_not.empty(); }
+
+}  // namespace
+
+void RefuseUnread(const Survey& survey, std::span<const Decision> decisions) {
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    const formats::TensorInfo& info = survey.tensors()[i];
+    if (!IsUnread(info) || decisions[i].reason == Reason::kExcluded) continue;
+    throw files::Error(core::ErrorKind::kUnsupported,
+                       words::PathText(survey.path) + ": " + EscapeName(info.name) + " (" +
+                           info.dtype + ") " + std::string(info.why_not),
+                       Remedy::kLeaveOut, info.name);
+  }
+}
+
+void LeaveOutUnread(const Survey& survey, std::optional<std::vector<std::size_t>>& left) {
+  const std::vector<formats::TensorInfo>& tensors = survey.tensors();
+  if (std::ranges::none_of(tensors, IsUnread)) return;
+  if (!left) {
+    left.emplace(tensors.size());
+    std::iota(left->begin(), left->end(), std::size_t{0});
+  }
+  std::erase_if(*left, [&](std::size_t i) { return IsUnread(tensors[i]); });
+}
+
+std::string UnreadText(const Survey& survey) {
+  std::size_t count = 0;
+  const formats::TensorInfo* first = nullptr;
+  for (const formats::TensorInfo& info : survey.tensors()) {
+    if (IsUnread(info) && count++ == 0) first = &info;
+  }
+  if (count == 0) return {};
+  return words::CountText(count, "tensor") +
+         (count == 1 ? " that is not read is left out (" : " that are not read are left out (") +
+         EscapeName(first->name) + (count == 1 ? ")" : ", ...)");
 }
 
 void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {

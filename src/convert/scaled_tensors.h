@@ -29,16 +29,24 @@ struct ValuesReader {
   std::shared_ptr<const formats::TensorReader> reader;
   // The same, where there is such a weight; else null, and the reader is the survey's.
   const scale::ScaledReader* scaled = nullptr;
-  std::vector<std::size_t> left = {};  // see TensorsLeft
+  std::optional<std::vector<std::size_t>> left = {};  // see TensorsLeft
 };
 ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted);
-// The tensors that are left then, by index: without those that only served such weights. Empty
+// The tensors that are left then, by index: without those that only served such weights. Nothing
 // where there is no such weight: all are.
-std::vector<std::size_t> TensorsLeft(const Survey& survey, const WantedScales& wanted);
+std::optional<std::vector<std::size_t>> TensorsLeft(const Survey& survey,
+                                                    const WantedScales& wanted);
 // What a type that its values are cast to asks of them.
 scale::Rounding RoundingFor(DataType to);
 // The scales of weights that are cast.
 WantedScales WantedBy(std::span<const Decision> decisions);
+
+// Refuses tensors whose values are not read (TensorInfo::why_not) unless they are excluded.
+void RefuseUnread(const Survey& survey, std::span<const Decision> decisions);
+// Takes these out of the tensors that are left.
+void LeaveOutUnread(const Survey& survey, std::optional<std::vector<std::size_t>>& left);
+// "2 tensors that are not read are left out (x, ...)", or empty.
+std::string UnreadText(const Survey& survey);
 
 // Refuses to cast tensors that have scales which are not applied (Remedy::kIgnoreScales; of scales
 // in another file of the checkpoint kTakeDirectory). Not where scales are ignored.

@@ -22,7 +22,7 @@ using files::Error;
 
 // The tensors that stand for themselves, and not for the scales of others.
 std::vector<std::size_t> TensorsOf(const Side& side) {
-  if (side.values.scaled != nullptr) return side.values.left;
+  if (side.values.left) return *side.values.left;
   std::vector<std::size_t> all(side.tensors().size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   return all;
@@ -112,11 +112,13 @@ std::vector<TensorPair> ByName(const Side& a, const Side& b, const DiffRequest& 
 // Refuses tensors whose values are asked for and cannot be read.
 void RefuseUnread(const Side& side, const std::vector<bool>& is_taken) {
   const convert::InputScales& scales = side.survey.scales;
-  if (scales.is_ignored) return;
   std::vector<convert::Decision> decisions(side.survey.tensors().size());
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     if (is_taken[i]) decisions[i].to = DataType::kFloat64;
+    if (!is_taken[i]) decisions[i].reason = convert::Reason::kExcluded;
   }
+  convert::RefuseUnread(side.survey, decisions);
+  if (scales.is_ignored) return;
   for (const scale::ScaledWeight& one : scales.weights.weights) {
     decisions[one.codes].applies_scales = true;
   }

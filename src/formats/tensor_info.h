@@ -32,6 +32,9 @@ struct TensorInfo {
   text::TextSize text;         // strings: what a writer needs; a reader leaves it 0
   bool fortran_order = false;  // npy: the elements stand in column-major order
   bool is_big_endian = false;  // in the file; a reader gives little-endian
+  // Why its values are not read ("is sparse: save its .to_dense()"); static storage; empty: they
+  // are. Such a tensor is listed, and has to be left out of what is done with the others.
+  std::string_view why_not = {};
   // How a weight whose scales are applied is stored ("fp8-block"), which is shown in the place of
   // its type; static storage.
   std::string_view stored_as = {};

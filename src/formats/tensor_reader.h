@@ -22,7 +22,7 @@ class TensorReader {
   // Reads bytes [offset, offset + out.size()) of a tensor's dense form: little-endian, packed as
   // the library packs, whatever way the file stores it. For a packed type (bits < 8) offset * 8
   // and out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
-  // several threads. Throws Error.
+  // several threads. Throws Error, also of a tensor that is not read (TensorInfo::why_not).
   virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
   // Reads elements [first, first + n) as `plan` casts them, without what they are before: false
   // where the reader has no shorter way to it than Read, and `out` is as it was.

@@ -35,8 +35,7 @@ constexpr TorchType kTorchTypes[] = {
     {"float8_e5m2fnuz", "", DataType::kFloat8E5M2FNUZ, 1},
     {"float8_e8m0fnu", "", DataType::kFloat8E8M0, 1},
     {"float4_e2m1fn_x2", "", DataType::kFloat4E2M1, 1},
-    // Known, so that they are passed through (complex64) or refused by name under the root, and
-    // passed over beside it.
+    // Known, so that they are passed through (complex64) or listed by name.
     {"complex32", "", DataType::kUndefined, 4},
     {"complex64", "ComplexFloatStorage", DataType::kUndefined, 8},
     {"complex128", "ComplexDoubleStorage", DataType::kUndefined, 16},
@@ -65,6 +64,7 @@ constexpr TorchType kTorchTypes[] = {
     {"int6", "", DataType::kUndefined, 1},
     {"int7", "", DataType::kUndefined, 1},
 };
+constexpr std::string_view kPassedThrough = "complex64";   // which safetensors has
 constexpr const TorchType* kTorchBytes = &kTorchTypes[8];  // uint8
 
 // What they take, in the machine's values.
@@ -74,7 +74,7 @@ constexpr std::size_t kTensorValues = 4;
 constexpr std::size_t kMostStorageKey = 512;
 
 // What an object is to the machine, in PickleValue::count.
-enum class TorchKind : std::uint32_t { kStorage, kTensor, kDevice };
+enum class TorchKind : std::uint32_t { kStorage, kTensor, kSetting };
 
 PickleValue ObjectOf(TorchKind kind, std::uint64_t index) {
   return {PickleKind::kObject, static_cast<std::uint32_t>(kind), index};
@@ -157,6 +157,8 @@ PickleValue TorchObjects::Call(PickleMachine& machine, const PickleValue& callab
     return Tensor(machine, given, false);
   }
   if (name == "torch._utils._rebuild_tensor_v3") return Tensor(machine, given, true);
+  if (name == "torch._utils._rebuild_qtensor") return QuantisedTensor(machine, given);
+  if (name == "torch._utils._rebuild_sparse_tensor") return SparseTensor(machine, given);
   if (name == "collections.OrderedDict") return OrderedDict(machine, given);
   // The tensor is the first of what they are given.
   if (name == "torch._utils._rebuild_parameter" ||
@@ -170,7 +172,9 @@ PickleValue TorchObjects::Call(PickleMachine& machine, const PickleValue& callab
     if (given.size() != 1) machine.Fail("calls torch.Size without sizes");
     return given[0];
   }
-  if (name == "torch.device") return ObjectOf(TorchKind::kDevice, 0);
+  if (name == "torch.device" || name == "torch.serialization._get_layout") {
+    return ObjectOf(TorchKind::kSetting, 0);
+  }
   return Opaque(machine, callable);
 }
 
@@ -292,12 +296,71 @@ PickleValue TorchObjects::Tensor(PickleMachine& machine, std::span<const PickleV
     }
   }
   tensor.offset = CountOf(machine, arguments[1], "tensor's offset");
+  if (tensor.type->type == DataType::kUndefined && tensor.type->name != kPassedThrough) {
+    tensor.why_not = "is of a type that is not read";
+  }
   const std::span<const PickleValue> sizes = machine.Items(arguments[2]);
   const std::span<const PickleValue> strides = machine.Items(arguments[3]);
   if (sizes.size() != strides.size()) {
     machine.Fail("rebuilds a tensor of " + words::CountText(sizes.size(), "size") + " and " +
                  words::CountText(strides.size(), "stride"));
   }
+  if (arguments.size() > metadata) {
+    // It is looked through, for every tensor that has it.
+    if (arguments[metadata].kind == PickleKind::kDict) {
+      machine.Charge(machine.Items(arguments[metadata]).size());
+    }
+    if (IsSet(machine, arguments[metadata], "conj")) {
+      tensor.why_not = "is the conjugate of what is stored: save its .resolve_conj()";
+    }
+    if (IsSet(machine, arguments[metadata], "neg")) {
+      tensor.why_not = "is the negative of what is stored: save its .resolve_neg()";
+    }
+  }
+  return Keep(machine, tensor, sizes, strides);
+}
+
+// (storage, offset, sizes, strides, (scheme, scale, zero point), requires_grad, hooks)
+PickleValue TorchObjects::QuantisedTensor(PickleMachine& machine,
+                                          std::span<const PickleValue> arguments) {
+  if (arguments.size() != 7 || !IsTorchKind(arguments[0], TorchKind::kStorage) ||
+      arguments[2].kind != PickleKind::kTuple) {
+    machine.Fail("rebuilds a quantised tensor of what is no storage, offset and sizes");
+  }
+  TorchTensor tensor;
+  tensor.type = storages_[arguments[0].value].type;
+  if (tensor.type == nullptr) tensor.type = kTorchBytes;
+  tensor.why_not = "is quantised by torch: save its .dequantize()";
+  return Keep(machine, tensor, machine.Items(arguments[2]), {});
+}
+
+// (layout, (indices, values, sizes[, is_coalesced])), or of compressed rows or columns
+// (layout, (indices, indices, values, sizes)).
+PickleValue TorchObjects::SparseTensor(PickleMachine& machine,
+                                       std::span<const PickleValue> arguments) {
+  const TorchTensor* values = nullptr;
+  std::span<const PickleValue> sizes;
+  bool has_sizes = false;
+  if (arguments.size() == 2 && arguments[1].kind == PickleKind::kTuple) {
+    for (const PickleValue& part : machine.Items(arguments[1])) {
+      if (const TorchTensor* const tensor = TensorOf(part)) values = tensor;
+      if (part.kind != PickleKind::kTuple && part.kind != PickleKind::kList) continue;
+      sizes = machine.Items(part);
+      has_sizes = true;
+    }
+  }
+  if (values == nullptr || !has_sizes) {
+    machine.Fail("rebuilds a sparse tensor of what are no indices, values and sizes");
+  }
+  TorchTensor tensor;
+  tensor.type = values->type;
+  tensor.why_not = "is sparse: save its .to_dense()";
+  return Keep(machine, tensor, sizes, {});
+}
+
+PickleValue TorchObjects::Keep(PickleMachine& machine, TorchTensor tensor,
+                               std::span<const PickleValue> sizes,
+                               std::span<const PickleValue> strides) {
   if (sizes.size() > core::kMostDimensions) {
     machine.Fail("rebuilds a tensor of " + std::to_string(sizes.size()) + " dimensions; at most " +
                  std::to_string(core::kMostDimensions) + " are read");
@@ -308,18 +371,6 @@ PickleValue TorchObjects::Tensor(PickleMachine& machine, std::span<const PickleV
   for (const PickleValue& size : sizes) dims_.push_back(CountOf(machine, size, "tensor's size"));
   for (const PickleValue& stride : strides) {
     dims_.push_back(CountOf(machine, stride, "tensor's stride"));
-  }
-  if (arguments.size() > metadata) {
-    // It is looked through, for every tensor that has it.
-    if (arguments[metadata].kind == PickleKind::kDict) {
-      machine.Charge(machine.Items(arguments[metadata]).size());
-    }
-    if (IsSet(machine, arguments[metadata], "conj")) {
-      tensor.why_not = "is the conjugate of what is stored";
-    }
-    if (IsSet(machine, arguments[metadata], "neg")) {
-      tensor.why_not = "is the negative of what is stored";
-    }
   }
   tensors_.push_back(tensor);
   return ObjectOf(TorchKind::kTensor, tensors_.size() - 1);

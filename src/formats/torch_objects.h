@@ -39,12 +39,12 @@ struct TorchStorage {
 };
 
 struct TorchTensor {
-  std::uint32_t storage = 0;        // index in storages()
+  std::uint32_t storage = 0;        // index in storages(); of no account where it is not read
   const TorchType* type = nullptr;  // not null
   std::uint64_t offset = 0;         // in elements of the type
   std::uint32_t dims = 0;           // index in the pool of its sizes, its strides behind them
   std::uint32_t rank = 0;
-  std::string_view why_not = {};  // why it is not read; static storage; empty: it is
+  std::string_view why_not = {};  // as TensorInfo's
 };
 
 // Whether a global is a dtype: "torch.float16".
@@ -74,6 +74,11 @@ class TorchObjects final : public PickleObjects {
   PickleValue Opaque(PickleMachine& machine, const PickleValue& callable);
   PickleValue Tensor(PickleMachine& machine, std::span<const PickleValue> arguments,
                      bool has_dtype);
+  PickleValue QuantisedTensor(PickleMachine& machine, std::span<const PickleValue> arguments);
+  PickleValue SparseTensor(PickleMachine& machine, std::span<const PickleValue> arguments);
+  // Of sizes, and of strides behind them where it has some.
+  PickleValue Keep(PickleMachine& machine, TorchTensor tensor, std::span<const PickleValue> sizes,
+                   std::span<const PickleValue> strides);
   PickleValue OrderedDict(PickleMachine& machine, std::span<const PickleValue> arguments);
   PickleValue FromType(PickleMachine& machine, std::span<const PickleValue> arguments);
 

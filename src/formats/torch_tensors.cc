@@ -24,8 +24,9 @@ namespace {
 struct TorchPlace {
   std::uint64_t begin = 0;  // of its first element in the file
   std::uint32_t element_bytes = 0;
-  std::uint32_t dims = 0;  // index of its first in the reader's
-  std::uint32_t rank = 0;  // 0: they stand in their order
+  std::uint32_t number_bytes = 0;  // of each of the two that make a complex element
+  std::uint32_t dims = 0;          // index of its first in the reader's
+  std::uint32_t rank = 0;          // 0: they stand in their order
 };
 
 void SwapBytes(std::span<std::byte> bytes, std::size_t element_bytes) {
@@ -46,7 +47,8 @@ class TorchReader final : public TensorReader {
     std::unordered_map<std::uint64_t, std::vector<std::size_t>> sharing;  // by where storages begin
     for (NamedTorchTensor& one : root.tensors) {
       const std::uint64_t storage = Add(std::move(one.name), *one.tensor, file);
-      if (contents_.tensors.back().bytes != 0) {
+      const TensorInfo& info = contents_.tensors.back();
+      if (info.bytes != 0 && info.why_not.empty()) {
         sharing[storage].push_back(contents_.tensors.size() - 1);
       }
     }
@@ -58,19 +60,35 @@ class TorchReader final : public TensorReader {
   const FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
     const TorchPlace& place = places_.at(tensor);
+    const TensorInfo& info = contents_.tensors[tensor];
+    if (!info.why_not.empty()) {
+      files::FailFile(*source_,
+                      "tensor " + words::Quoted(info.name) + " (" + info.dtype + ") " +
+                          std::string(info.why_not),
+                      ErrorKind::kUnsupported);
+    }
+    // Of what is passed through any bytes may be asked for.
+    if (const std::uint64_t before = offset % place.element_bytes;
+        before != 0 || out.size() % place.element_bytes != 0) {
+      const std::uint64_t whole = (before + out.size() + place.element_bytes - 1) /
+                                  place.element_bytes * place.element_bytes;
+      std::vector<std::byte> elements(static_cast<std::size_t>(whole));
+      Read(tensor, offset - before, elements);
+      std::ranges::copy(std::span(elements).subspan(before, out.size()), out.begin());
+      return;
+    }
     if (place.rank == 0) {
       source_->Read(place.begin + offset, out);
     } else {
       const auto dims = std::span<const StridedDim>(dims_).subspan(place.dims, place.rank);
       if (IsTurned(dims)) {
-        tiles_.Read(*source_, place.begin, dims, place.element_bytes,
-                    contents_.tensors[tensor].bytes, offset, out);
+        tiles_.Read(*source_, place.begin, dims, place.element_bytes, info.bytes, offset, out);
       } else {
         ReadStrided(*source_, place.begin, dims, place.element_bytes, offset / place.element_bytes,
                     out);
       }
     }
-    if (is_big_endian_ && place.element_bytes > 1) SwapBytes(out, place.element_bytes);
+    if (is_big_endian_ && place.number_bytes > 1) SwapBytes(out, place.number_bytes);
   }
   std::uint64_t file_bytes() const override { return source_->size(); }
   void CheckUnchanged() const override { source_->CheckUnchanged(); }
@@ -79,29 +97,24 @@ class TorchReader final : public TensorReader {
  private:
   // Gives where the storage begins of which it is a view.
   std::uint64_t Add(std::string name, const TorchTensor& tensor, const TorchFile& file) {
-    const auto fail = [&](const std::string& why, ErrorKind kind = ErrorKind::kContents) {
-      files::FailFile(*source_, "tensor " + words::Quoted(name) + " " + why, kind);
+    const auto fail = [&](const std::string& why) {
+      files::FailFile(*source_, "tensor " + words::Quoted(name) + " " + why);
     };
     const TorchType& type = *tensor.type;
-    // A type that safetensors has is passed through as it is there.
-    const bool is_passed = type.name == "complex64";
-    if (type.type == DataType::kUndefined && !is_passed) {
-      fail("is " + std::string(type.name) + ", which is not read", ErrorKind::kUnsupported);
-    }
-    if (!tensor.why_not.empty()) {
-      fail(std::string(tensor.why_not) + ": save its .resolve_conj().resolve_neg()",
-           ErrorKind::kUnsupported);
-    }
+    const bool is_ours = type.type != DataType::kUndefined;
+    TensorInfo info;
+    info.why_not = tensor.why_not;
     const std::span<const std::uint64_t> sizes = file.objects.SizesOf(tensor);
-    const std::span<const std::uint64_t> strides = file.objects.StridesOf(tensor);
     const std::optional<std::uint64_t> elements = core::CheckedProduct(sizes);
     if (!elements || *elements > UINT64_MAX / 16) {
       fail("has the shape " + words::ShapeText(sizes) + ": more elements than are read");
     }
     TorchPlace place;
     place.element_bytes = type.bytes;
+    place.number_bytes = is_ours ? type.bytes : type.bytes / 2;
     std::uint64_t whole = 0;
-    if (*elements != 0) {
+    if (*elements != 0 && info.why_not.empty()) {
+      const std::span<const std::uint64_t> strides = file.objects.StridesOf(tensor);
       const TorchStorage& storage = file.objects.storages()[tensor.storage];
       const StoragePlace at = file.find(storage);
       const std::optional<std::uint64_t> last = LastElement(tensor, sizes, strides);
@@ -118,29 +131,22 @@ class TorchReader final : public TensorReader {
       place.rank = static_cast<std::uint32_t>(dims.size());
       dims_.insert(dims_.end(), dims.begin(), dims.end());
     }
-    // Such tensors are read by bytes, not by elements.
-    if (is_passed && (place.rank != 0 || is_big_endian_)) {
-      fail("is " + std::string(type.name) +
-               " whose bytes do not stand as they are written: save its .contiguous() on a "
-               "little-endian machine",
-           ErrorKind::kUnsupported);
-    }
     if (type.type == DataType::kFloat4E2M1 && sizes.empty()) {
-      fail("is one byte of two float4, which has no shape", ErrorKind::kUnsupported);
+      info.why_not = "is one byte of two float4, which has no shape";
     }
-    TensorInfo info;
     info.name = std::move(name);
-    info.dtype = is_passed ? "C64" : type.name;
+    // A type that safetensors has is passed through under its name there.
+    info.dtype = !is_ours && info.why_not.empty() ? "C64" : type.name;
     info.type = type.type;
     info.shape.assign(sizes.begin(), sizes.end());
     info.elements = *elements;
     info.is_big_endian = is_big_endian_ && type.bytes > 1;
-    if (type.type == DataType::kFloat4E2M1) {
+    if (type.type == DataType::kFloat4E2M1 && !sizes.empty()) {
       // torch counts bytes of two elements, which lie side by side in the last dimension.
       info.shape.back() *= 2;
       info.elements *= 2;
     }
-    info.bytes = is_passed ? info.elements * type.bytes : *StorageBytes(info.type, info.elements);
+    info.bytes = is_ours ? *StorageBytes(info.type, info.elements) : info.elements * type.bytes;
     contents_.tensors.push_back(std::move(info));
     places_.push_back(place);
     return whole;

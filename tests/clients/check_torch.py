@@ -4,8 +4,8 @@
     check_torch.py --tool TENSORCAST
 
 Zip and legacy files, one by one and as sharded directories: every type, views, transposed and
-expanded tensors, ties, parameters, nested training checkpoints; then what is refused, and that no
-pickle runs anything.
+expanded tensors, ties, parameters, nested training checkpoints; then what is refused, what is listed
+and has to be excluded, and that no pickle runs anything.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -181,11 +181,6 @@ def check_refused(tool, folder):
         "run.pt": {"w": Run()},
         "run_alone.pt": Run(),
         "module.pt": module,
-        "complex.pt": {"w": torch.ones(2, dtype=torch.complex64)},
-        "conjugate.pt": {"w": torch.ones(2, dtype=torch.complex64).conj()},
-        "negative.pt": {"w": torch.ones(2, dtype=torch.complex64).conj().imag},
-        "sparse.pt": {"w": torch.eye(3).to_sparse()},
-        "quantised.pt": {"w": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)},
     }
     for name, content in refused.items():
         for legacy in (False, True):
@@ -202,6 +197,39 @@ def check_refused(tool, folder):
         sys.exit("a pickle was run")
 
 
+def check_unread(tool, folder):
+    """Tensors that are not read are listed with the others, and refused unless they are excluded."""
+    def pairs(dtype=torch.complex64):
+        return torch.randn(2, 3, dtype=dtype)
+
+    read = {"w": torch.randn(3, 2), "turned": pairs().T}  # complex64 is passed through
+    unread = {
+        "conjugate": pairs().conj(), "negative": pairs().conj().imag, "double": pairs(torch.complex128),
+        "sparse": torch.eye(3).to_sparse(), "rows": torch.eye(3).to_sparse_csr(),
+        "columns": torch.eye(3).to_sparse_csc(),
+        "quantised": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8),
+        "channels": torch.quantize_per_channel(torch.ones(2, 3), torch.ones(2), torch.zeros(2), 0,
+                                               torch.qint8),
+    }
+    for legacy in (False, True):
+        source, out = folder / f"{legacy}.pt", folder / f"{legacy}.safetensors"
+        torch.save({**unread, **read}, source, _use_new_zipfile_serialization=not legacy)
+        code, listed, errors = call(tool, "inspect", source, "--json")
+        shapes = {one["name"]: one["shape"] for one in json.loads(listed)["tensors"]}
+        if code or shapes != {key: list(one.shape) for key, one in {**unread, **read}.items()}:
+            sys.exit(f"{source.name}: {code} {errors} {shapes}")
+        for name in unread:
+            others = [word for other in unread if other != name for word in ("--exclude", other)]
+            code, _, errors = call(tool, "convert", source, "-o", out, "--to", "float16", *others)
+            if code != 5 or f": {name} (" not in errors or errors.count("\n") != 1 or out.exists():
+                sys.exit(f"{source.name}: {name}: {code} {errors}")
+            print(f"{name:16} {code}  {errors.strip()[len('tensorcast: ') + len(str(folder)) + 1:]}")
+        code, _, errors = call(tool, "convert", source, "-o", out, *KEEP)  # which excludes all
+        if code != 0:
+            sys.exit(f"{source.name}: {code} {errors}")
+        hold(source.name, read, load_file(out))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--tool", required=True, type=pathlib.Path)
@@ -209,7 +237,7 @@ def main():
     torch.manual_seed(1)
     warnings.simplefilter("ignore")  # of what torch will drop one day
     with tempfile.TemporaryDirectory() as name:
-        for check in (check_files, check_roots, check_directories, check_refused):
+        for check in (check_files, check_roots, check_directories, check_refused, check_unread):
             folder = pathlib.Path(name) / check.__name__
             folder.mkdir()
             check(tool, folder)

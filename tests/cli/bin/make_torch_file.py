@@ -28,7 +28,8 @@ TYPES = {
     "float16": ("e", "HalfStorage"), "bfloat16": ("H", "BFloat16Storage"),
     "int64": ("q", "LongStorage"), "int32": ("i", "IntStorage"), "int16": ("h", "ShortStorage"),
     "int8": ("b", "CharStorage"), "uint8": ("B", "ByteStorage"), "bool": ("?", "BoolStorage"),
-    "complex64": ("ff", "ComplexFloatStorage"),
+    "complex64": ("ff", "ComplexFloatStorage"), "complex128": ("dd", "ComplexDoubleStorage"),
+    "qint8": ("b", "QInt8Storage"),
     "uint16": ("H", ""), "uint32": ("I", ""), "uint64": ("Q", ""), "float8_e4m3fn": ("B", ""),
     "float8_e5m2": ("B", ""), "float8_e8m0fnu": ("B", ""), "float4_e2m1fn_x2": ("B", ""),
 }
