@@ -96,7 +96,6 @@ def make_gguf(folder, count, kind):
     if kind is None:
         data = random.standard_normal((ROWS, COLUMNS), np.float32).view(np.uint16)[:, 1::2]
         data, quant = np.ascontiguousarray(data).view(np.uint8), gguf.GGMLQuantizationType.BF16
-        data = np.tile(data, 2).reshape(ROWS, COLUMNS * 2)
     else:
         quant = gguf.GGMLQuantizationType[kind]
         values, size = gguf.GGML_QUANT_SIZES[quant]
