@@ -5,15 +5,15 @@
 #include "scale/scaled_weights.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
-#include "checkpoint/checkpoint.h"
 #include "files/error.h"
 #include "json/ordered_json.h"
-#include "scale/config_coverage.h"
+#include "scale/missing_parts.h"
 #include "scale/packed_tensors.h"
 
 namespace tensorcast::scale {
@@ -24,22 +24,17 @@ using formats::TensorInfo;
 
 constexpr const char* kAllFits = "; names, types and shapes fit";
 
-// "q.weight_scale [4, 4]"
-std::string ShapedName(const TensorInfo& info) {
-  return words::EscapeName(info.name) + " " + words::ShapeText(info.shape);
-}
-
 class Finder {
  public:
   Finder(const formats::TensorReader& reader, const std::string& path, const ScaleCompanions& found,
          QuantizationConfig config)
       : reader_(reader),
-        path_(path),
         tensors_(reader.contents().tensors),
         found_(found),
         config_(std::move(config)),
         of_metadata_(ConfigOfMetadata()),
-        described_(DescribedLayers(reader.contents())) {}
+        described_(DescribedLayers(reader.contents())),
+        missing_(tensors_, path, config_) {}
 
   ScaledWeights Find() {
     std::map<std::size_t, std::vector<const Companion*>> served;
@@ -49,10 +44,15 @@ class Finder {
     for (const Misfit& misfit : found_.misfits) {
       served.erase(misfit.tensor);
       Refuse(misfit.tensor, ErrorKind::kContents, WhyMisfit(misfit));
+      // Words of several codes are nothing without scales.
+      const Dialect* const dialect = misfit.row->dialect;
+      if (dialect != nullptr && dialect->read_packed != nullptr) {
+        result_.unread.back().remedy = Remedy::kKeepPacked;
+      }
     }
     for (const auto& [codes, companions] : served) Read(codes, companions);
     ReadLone(served);
-    RefuseBare();
+    RefuseMissing();
     RefuseTakenNames();
     if (config_.is_foreign) LeaveToMethod();
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
@@ -260,95 +260,18 @@ class Finder {
     return type != nullptr && type->bits <= 8 && info.elements > 0 &&
            info.name.ends_with(".weight") && DescriptionOf(info.name) != nullptr;
   }
-  // Packed codes without the scales that they need, or with what cannot be these.
-  void RefuseBare() {
-    std::vector<const CompanionName*> rows;
-    for (const CompanionName& row : CompanionNames()) {
-      if (row.is_needed) rows.push_back(&row);
-    }
+  void RefuseMissing() {
     std::unordered_set<std::size_t> settled;
     for (const ScaledWeight& one : result_.weights) settled.insert(one.codes);
     for (const UnreadWeight& one : result_.unread) settled.insert(one.tensor);
     for (const OpaqueTensor& one : result_.opaque) settled.insert(one.tensor);
     for (const Companion& one : found_.companions) settled.insert(one.tensor);
-    const ConfigCoverage coverage(config_);
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      for (const CompanionName* const row : rows) {
-        if (!tensors_[i].name.ends_with(row->tensor) || settled.contains(i)) continue;
-        if (RefuseBare(*row, i, coverage)) break;
-      }
-    }
+    std::ranges::move(missing_.Find(settled), std::back_inserter(result_.unread));
   }
-
-  bool RefuseBare(const CompanionName& row, std::size_t codes, const ConfigCoverage& coverage) {
-    const TensorInfo& info = tensors_[codes];
-    const TypeInfo* const type = FindType(info.type);
-    // Names that stand for nothing else, of the words that such codes are packed in.
-    const bool tells = row.tensor != ".weight" && type != nullptr && type->is_integer() &&
-                       type->bits >= 16 && LeafOf(info.name).find("weight") != std::string::npos;
-    const bool is_said = row.dialect == config_.dialect;
-    if (!tells && (!is_said || coverage.Excepts(info))) return false;
-    const std::string stem = info.name.substr(0, info.name.size() - row.tensor.size());
-    const std::string name = stem + std::string(row.companion);
-    const TensorInfo* const companion = Named(name);
-    const std::string says =
-        is_said && !config_.file.empty()
-            ? "; " + config_.file + " says " +
-                  (config_.method.empty() ? "a quantization" : words::Quoted(config_.method))
-            : std::string();
-    if (type == nullptr || !type->is_integer() || !IsPackedAs(row, info)) {
-      // Values under the name of codes, beside the scales of codes.
-      if (companion == nullptr || row.tensor.empty() || (type != nullptr && type->is_integer())) {
-        return false;
-      }
-      RefuseAsPacked(codes, "has the type " + std::string(TypeName(info.type)) + " beside " +
-                                words::EscapeName(name) + ", and codes are integers" + says);
-      return true;
-    }
-    if (companion != nullptr) {
-      RefuseAsPacked(codes, "has " + ShapedName(*companion) + " (" +
-                                std::string(TypeName(companion->type)) +
-                                "), which cannot be its scales" + says);
-      return true;
-    }
-    if (const auto found = Elsewhere().find(name); found != Elsewhere().end()) {
-      RefuseTorn(codes, row, found->first, found->second);
-      return true;
-    }
-    if (!IsTornApart(codes)) {
-      RefuseAsPacked(codes, "has no scales: a tensor called " + words::EscapeName(name) +
-                                " is missing" + says);
-    }
-    return true;
-  }
-
-  // bitsandbytes' bytes of 4-bit codes are a column, and its rows of int8 are none.
-  static bool IsPackedAs(const CompanionName& row, const TensorInfo& info) {
-    const bool is_column = info.shape.size() == 2 && info.shape.back() == 1;
-    if (row.codes == Codes::kAny && !is_column) return false;
-    if (row.codes == Codes::kNarrow && is_column) return false;
-    return TensorFits(row, info, true);
-  }
-
-  static std::string LeafOf(const std::string& name) { return name.substr(name.rfind('.') + 1); }
-  const TensorInfo* Named(const std::string& name) {
-    if (by_name_.empty()) {
-      for (const TensorInfo& info : tensors_) by_name_.emplace(info.name, &info);
-    }
-    const auto found = by_name_.find(name);
-    return found != by_name_.end() ? found->second : nullptr;
-  }
-
-  void RefuseAsPacked(std::size_t codes, const std::string& why) {
-    Refuse(codes, ErrorKind::kContents, ShapedName(tensors_[codes]) + " " + why);
-    result_.unread.back().remedy = Remedy::kKeepPacked;
-  }
-  void RefuseTorn(std::size_t codes, const CompanionName& row, const std::string& companion,
-                  const std::string& file) {
-    Refuse(codes, ErrorKind::kContents,
-           ShapedName(tensors_[codes]) + " has a " + std::string(RoleText(row.role)) + ", " +
-               words::EscapeName(companion) + ", in " + words::EscapeName(file));
-    result_.unread.back().remedy = Remedy::kTakeDirectory;
+  bool IsTornApart(std::size_t codes) {
+    std::optional<UnreadWeight> torn = missing_.TornApart(codes);
+    if (torn) result_.unread.push_back(*std::move(torn));
+    return torn.has_value();
   }
 
   // What they say of a layer that is read, as a configuration would.
@@ -431,41 +354,6 @@ class Finder {
     if (layout.is_transposed) std::swap(weight.shape.end()[-1], weight.shape.end()[-2]);
     weight.evidence = EvidenceOf(config, weight.reading);
     result_.weights.push_back(std::move(weight));
-  }
-
-  // Refuses a weight of which the checkpoint's index says that something beside its scales stands
-  // in another file: without it the weight would be another one.
-  bool IsTornApart(std::size_t codes) {
-    std::string name;
-    for (const CompanionName& row : CompanionNames()) {
-      if (!IsOfWeight(row) || !tensors_[codes].name.ends_with(row.tensor)) continue;
-      name.assign(tensors_[codes].name, 0, tensors_[codes].name.size() - row.tensor.size());
-      const auto found = Elsewhere().find(name.append(row.companion));
-      if (found == Elsewhere().end()) continue;
-      RefuseTorn(codes, row, name, found->second);
-      return true;
-    }
-    return false;
-  }
-
-  // Whether such a companion says what the weight is, beside its scales.
-  static bool IsOfWeight(const CompanionName& row) {
-    return row.role != CompanionRole::kScale && row.role != CompanionRole::kActivationScale;
-  }
-
-  // What the index says of companions of weights in other files, by name.
-  const std::unordered_map<std::string, std::string>& Elsewhere() {
-    if (elsewhere_) return *elsewhere_;
-    elsewhere_.emplace();
-    checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
-      if (std::ranges::any_of(CompanionNames(), [&](const CompanionName& row) {
-            return row.role != CompanionRole::kActivationScale && name.ends_with(row.companion);
-          })) {
-        elsewhere_->emplace(name, file);
-      }
-    });
-    for (const TensorInfo& info : tensors_) elsewhere_->erase(info.name);
-    return *elsewhere_;
   }
 
   // Whether all that the configuration says of such a weight says so.
@@ -587,14 +475,12 @@ class Finder {
   }
 
   const formats::TensorReader& reader_;
-  const std::string& path_;
   const std::vector<TensorInfo>& tensors_;
   const ScaleCompanions& found_;
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
   const json::OrderedJson described_;
-  std::unordered_map<std::string_view, const TensorInfo*> by_name_;  // made where it is asked
-  std::optional<std::unordered_map<std::string, std::string>> elsewhere_;
+  MissingParts missing_;
   ScaledWeights result_;
 };
 

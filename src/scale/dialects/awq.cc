@@ -86,6 +86,13 @@ PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& setti
   if (!made && settings.format != "gemm") {
     made = GemvOf(tensors, *found, settings.group ? (said == 0 ? all : said) : 0);
   }
+  if (!made && settings.format != "gemm" && !settings.group && GemvOf(tensors, *found, all)) {
+    return refuse(
+        "may be AWQ's of the version gemv, of groups whose size nothing says; config.json beside "
+        "it "
+        "can say it, as {\"quantization_config\": {\"quant_method\": \"awq\", \"version\": "
+        "\"gemv\", \"bits\": 4, \"group_size\": 128}}");
+  }
   if (!made) return reading;
   if (ContradictsWords(settings)) return RefuseQweight(tensors, settings, true);
   if (!settings.misread.empty()) {

@@ -133,7 +133,7 @@ class MlxWeight {
     const std::optional<MlxSettings> settings =
         MlxSettingsOf(own.is_object() ? own : *config.json, why_not);
     if (!settings) return Refuse("cannot be understood: " + config.file + " " + why_not);
-    if (const std::string other = CopyText(); !other.empty()) {
+    if (const std::string other = CopyText(module, *settings); !other.empty()) {
       return Refuse("cannot be understood: " + config.file + " says " + settings->Text() +
                     " in \"quantization\", and " + other + " in \"quantization_config\"");
     }
@@ -157,16 +157,19 @@ class MlxWeight {
     return std::move(reading_);
   }
 
-  // What the configuration's copy says of all modules, where that is something else.
-  std::string CopyText() const {
+  // What the configuration's copy says of the module, where that is something else. Where it does
+  // not name the module it says what it says of all, and that is held against the same.
+  std::string CopyText(const std::string& module, const MlxSettings& settings) const {
     if (tensors_.config.copy == nullptr) return {};
     const Json& copy = *tensors_.config.copy;
+    const Json& own = Member(copy, module.c_str());
+    if (own == false) return "that " + words::EscapeName(module) + " is not quantised";
     std::string why_not;
-    const std::optional<MlxSettings> all = MlxSettingsOf(*tensors_.config.json, why_not);
-    const std::optional<MlxSettings> other = MlxSettingsOf(copy, why_not);
-    if (!all || !other) return {};
-    const std::string text = other->Text();
-    return text != all->Text() ? text : std::string();
+    const std::optional<MlxSettings> ours =
+        own.is_object() ? settings : MlxSettingsOf(*tensors_.config.json, why_not);
+    const std::optional<MlxSettings> other = MlxSettingsOf(own.is_object() ? own : copy, why_not);
+    if (!ours || !other || other->Text() == ours->Text()) return {};
+    return other->Text();
   }
 
   // Without a configuration: sizes tell the floats, and some of the integers.

@@ -1,0 +1,65 @@
+// Weights that lack something they cannot be without: packed codes without their scales, scales
+// without their codes, and what an index says to stand in another file.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_MISSING_PARTS_H_
+#define TENSORCAST_SRC_SCALE_MISSING_PARTS_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "formats/tensor_info.h"
+#include "scale/config_coverage.h"
+#include "scale/quantization_config.h"
+#include "scale/scale_names.h"
+#include "scale/scaled_weights.h"
+
+namespace tensorcast::scale {
+
+// "q.weight_scale [4, 4]"
+std::string ShapedName(const formats::TensorInfo& info);
+
+class MissingParts {
+ public:
+  // `path`: the checkpoint's, whose index is read where it is asked. All have to outlive it.
+  MissingParts(const std::vector<formats::TensorInfo>& tensors, const std::string& path,
+               const QuantizationConfig& config)
+      : tensors_(tensors), path_(path), config_(config) {}
+
+  // A weight of which the index says that something beside its scales stands in another file:
+  // without it the weight would be another one.
+  std::optional<UnreadWeight> TornApart(std::size_t codes);
+
+  // Of the tensors that are not settled: packed codes without the scales that they need, or with
+  // what cannot be these, and scales whose codes are nowhere.
+  std::vector<UnreadWeight> Find(const std::unordered_set<std::size_t>& settled);
+
+ private:
+  std::optional<UnreadWeight> BareCodes(const CompanionName& row, std::size_t codes,
+                                        const ConfigCoverage& coverage);
+  std::optional<UnreadWeight> LoneScales(const CompanionName& row, std::size_t scales,
+                                         const ConfigCoverage& coverage);
+  UnreadWeight Refusal(std::size_t tensor, const std::string& why) const;
+  UnreadWeight Torn(std::size_t codes, const CompanionName& row, const std::string& companion,
+                    const std::string& file) const;
+  // "; config.json says "gptq"", where that is the row's dialect.
+  std::string SaysText(const CompanionName& row) const;
+  const formats::TensorInfo* Named(const std::string& name);
+  // What the index says of companions of weights in other files, by name.
+  const std::unordered_map<std::string, std::string>& Elsewhere();
+
+  const std::vector<formats::TensorInfo>& tensors_;
+  const std::string& path_;
+  const QuantizationConfig& config_;
+  std::unordered_map<std::string_view, const formats::TensorInfo*> by_name_;  // made where asked
+  std::optional<std::unordered_map<std::string, std::string>> elsewhere_;
+};
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_MISSING_PARTS_H_
