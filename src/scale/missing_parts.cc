@@ -80,7 +80,7 @@ std::optional<UnreadWeight> MissingParts::BareCodes(const CompanionName& row, st
   // Names that stand for nothing else, of the words that such codes are packed in.
   const bool tells = row.tensor != ".weight" && type != nullptr && type->is_integer() &&
                      type->bits >= 16 && LeafOf(info.name).find("weight") != std::string::npos;
-  if (!tells && (row.dialect != config_.dialect || coverage.Excepts(info))) return std::nullopt;
+  if (!tells && !IsSaid(row, info, coverage)) return std::nullopt;
   const std::string stem = info.name.substr(0, info.name.size() - row.tensor.size());
   const std::string name = stem + std::string(row.companion);
   const TensorInfo* const companion = Named(name);
@@ -90,7 +90,8 @@ std::optional<UnreadWeight> MissingParts::BareCodes(const CompanionName& row, st
       return std::nullopt;
     }
     return Refusal(codes, "has the type " + std::string(TypeName(info.type)) + " beside " +
-                              words::EscapeName(name) + ", and codes are integers" + SaysText(row));
+                              words::EscapeName(name) + ", which codes do not have" +
+                              SaysText(row));
   }
   if (companion != nullptr) {
     return Refusal(codes, "has " + ShapedName(*companion) + " (" +
@@ -109,16 +110,39 @@ std::optional<UnreadWeight> MissingParts::LoneScales(const CompanionName& row, s
                                                      const ConfigCoverage& coverage) {
   const TensorInfo& info = tensors_[scales];
   // Others' names may end so ("logit_scale"); those of a part of their own do not.
-  if (row.dialect != config_.dialect || !row.companion.starts_with('.') ||
-      !CompanionTypeFits(row, info)) {
-    return std::nullopt;
+  const bool is_part =
+      row.companion.starts_with('.') || LeafOf(info.name).find("weight") != std::string::npos;
+  if (!is_part || !CompanionTypeFits(row, info)) return std::nullopt;
+  TensorInfo wanted;
+  wanted.name = info.name.substr(0, info.name.size() - row.companion.size());
+  wanted.name += row.tensor;
+  if (!IsSaid(row, wanted, coverage)) return std::nullopt;
+  const TensorInfo* const codes = Named(wanted.name);
+  const std::string name = words::EscapeName(wanted.name);
+  if (codes == nullptr || codes->elements == 0) {
+    return Refusal(scales, "holds the scales of codes that are not here: a tensor called " + name +
+                               (codes == nullptr ? " is missing" : " has no elements") +
+                               SaysText(row));
   }
-  TensorInfo codes;
-  codes.name = info.name.substr(0, info.name.size() - row.companion.size());
-  codes.name += row.tensor;
-  if (Named(codes.name) != nullptr || coverage.Excepts(codes)) return std::nullopt;
-  return Refusal(scales, "holds the scales of codes that are not here: a tensor called " +
-                             words::EscapeName(codes.name) + " is missing" + SaysText(row));
+  const TypeInfo* const type = FindType(codes->type);
+  if (type == nullptr || !type->is_integer() || TensorFits(row, *codes, true)) return std::nullopt;
+  return Refusal(scales, "holds the scales of " + name + ", which has the type " +
+                             std::string(TypeName(codes->type)) + ", and codes do not" +
+                             SaysText(row));
+}
+
+bool MissingParts::IsSaid(const CompanionName& row, const TensorInfo& codes,
+                          const ConfigCoverage& coverage) {
+  if (row.dialect == config_.dialect && !coverage.Excepts(codes)) return true;
+  std::string name;
+  return std::ranges::any_of(CompanionNames(), [&](const CompanionName& other) {
+    if (other.dialect != row.dialect || !other.is_telling || !IsOfWeight(other) ||
+        !codes.name.ends_with(other.tensor)) {
+      return false;
+    }
+    name.assign(codes.name, 0, codes.name.size() - other.tensor.size());
+    return Named(name.append(other.companion)) != nullptr;
+  });
 }
 
 UnreadWeight MissingParts::Refusal(std::size_t tensor, const std::string& why) const {

@@ -44,6 +44,10 @@ class MissingParts {
                                         const ConfigCoverage& coverage);
   std::optional<UnreadWeight> LoneScales(const CompanionName& row, std::size_t scales,
                                          const ConfigCoverage& coverage);
+  // Whether the configuration, or something else that serves the same weight, says that the codes
+  // of that name are the row's.
+  bool IsSaid(const CompanionName& row, const formats::TensorInfo& codes,
+              const ConfigCoverage& coverage);
   UnreadWeight Refusal(std::size_t tensor, const std::string& why) const;
   UnreadWeight Torn(std::size_t codes, const CompanionName& row, const std::string& companion,
                     const std::string& file) const;

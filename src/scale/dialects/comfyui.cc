@@ -38,7 +38,7 @@ constexpr CompanionName kComfyNames[] = {
     {"", ".scale_weight", kScale},
     {".weight", ".scale_input", kActivationScale},
     {".weight", kLayerMark, kState},
-    Described("", "_scale", kScale),
+    {.tensor = "", .companion = "_scale", .role = kScale, .is_described = true, .is_needed = true},
     Described(".weight", ".weight_zero", kZeroPoint),
     Described(".weight", ".weight_zeros", kZeroPoint),
     // Of formats that are not read.

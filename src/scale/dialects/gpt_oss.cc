@@ -10,7 +10,11 @@ namespace tensorcast::scale {
 namespace {
 
 constexpr CompanionName kGptOssNames[] = {
-    {"_blocks", "_scales", CompanionRole::kScale, Codes::kWords},
+    {.tensor = "_blocks",
+     .companion = "_scales",
+     .role = CompanionRole::kScale,
+     .codes = Codes::kWords,
+     .is_needed = true},
     {".blocks", ".scales", CompanionRole::kScale, Codes::kWords},
 };
 
