@@ -152,10 +152,10 @@ def is_plain(name, tensors, case):
     belong together."""
     if name.endswith(".comfy_quant"):
         return True
-    if tensors[name].dtype not in FLOATS:
-        return False
     if any(key.endswith(".weight") and one.dtype in FLOATS for key, one in tensors.items()):
         return True
+    if tensors[name].dtype not in FLOATS:
+        return False
     alone = case.config is None and len(case.tensors) == 2
     return name in case.weights or alone or not any(
         other.dtype in SCALED and len(other.data) for key, other in tensors.items() if key != name)
