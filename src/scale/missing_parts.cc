@@ -53,8 +53,8 @@ std::vector<UnreadWeight> MissingParts::Find(const std::unordered_set<std::size_
     if (row.is_needed) rows.push_back(&row);
   }
   // Several dialects may have the same names.
-  std::ranges::stable_partition(
-      rows, [&](const CompanionName* row) { return row->dialect == config_.dialect; });
+  std::stable_partition(rows.begin(), rows.end(),
+                        [&](const CompanionName* row) { return row->dialect == config_.dialect; });
   const ConfigCoverage coverage(config_);
   std::vector<UnreadWeight> found;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {

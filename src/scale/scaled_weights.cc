@@ -270,8 +270,9 @@ class Finder {
   }
   bool IsTornApart(std::size_t codes) {
     std::optional<UnreadWeight> torn = missing_.TornApart(codes);
-    if (torn) result_.unread.push_back(*std::move(torn));
-    return torn.has_value();
+    if (!torn) return false;
+    result_.unread.push_back(*std::move(torn));
+    return true;
   }
 
   // What they say of a layer that is read, as a configuration would.

@@ -1,6 +1,8 @@
 // torch's files that lie, and pickles that would run something: each refused in one line.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "torch_bytes.h"
 
 namespace tensorcast::io {
@@ -29,6 +31,15 @@ std::string LargeRebuild(const std::string& offset, const std::string& size,
                          const std::string& stride) {
   return pickle::Call(Global("torch._utils", "_rebuild_tensor_v2"),
                       {Floats(), offset, Tuple({size}), Tuple({stride}), "\x89", "}"});
+}
+
+// A tensor of two elements of torch's dtype, in an untyped storage.
+std::string RebuildOf(const std::string& dtype, const std::string& key = "0") {
+  const std::string untyped = Tuple({Text("storage"), Global("torch.storage", "UntypedStorage"),
+                                     Text(key), Text("cpu"), Int(16)}) +
+                              'Q';
+  return Global("torch._utils", "_rebuild_tensor_v3") + '(' + untyped + Int(0) + pickle::Ints({2}) +
+         pickle::Ints({1}) + "\x89}" + Global("torch", dtype) + "tR";
 }
 
 // A name for each thing that a pickle can call on its way to running something.
@@ -226,13 +237,6 @@ std::vector<BadFile> Tensors() {
   const auto id = [](const std::string& tuple) { return Weight(tuple + 'Q'); };
   const std::string name = Text("storage"), type = Global("torch", "FloatStorage");
   const std::string kLargest = "\x8A\x08" + LittleEndian(INT64_MAX, 8);
-  const auto v3 = [](const std::string& dtype) {
-    const std::string untyped = Tuple({Text("storage"), Global("torch.storage", "UntypedStorage"),
-                                       Text("0"), Text("cpu"), Int(16)}) +
-                                'Q';
-    return Global("torch._utils", "_rebuild_tensor_v3") + '(' + untyped + Int(0) +
-           pickle::Ints({2}) + pickle::Ints({1}) + "\x89}" + Global("torch", dtype) + "tR";
-  };
   return {
       {"an id that is no tuple", Weight("NQ"),
        "3 FILE: m/data.pkl: has a persistent id that is not ('storage', class, key, location, "
@@ -317,20 +321,9 @@ std::vector<BadFile> Tensors() {
       {"too few arguments", Weight(pickle::Call(Global("torch._utils", "_rebuild_tensor_v2"), {})),
        "3 FILE: m/data.pkl: rebuilds a tensor of what is no storage, offset, sizes and strides "
        "(pickle, offset 45)"},
-      {"complex", Weight(Rebuild(pickle::Storage("ComplexDoubleStorage", "0", 2), 0, {2}, {1})),
-       "5 FILE: tensor \"w\" is complex128, which is not read"},
-      {"quantised", Weight(Rebuild(pickle::Storage("QInt8Storage", "0", 2), 0, {2}, {1})),
-       "5 FILE: tensor \"w\" is qint8, which is not read"},
-      {"4 bits", Weight(v3("uint4")), "5 FILE: tensor \"w\" is uint4, which is not read"},
-      {"an unknown dtype", Weight(v3("float7")),
+      {"an unknown dtype", Weight(RebuildOf("float7")),
        "5 FILE: m/data.pkl: rebuilds a tensor of the dtype \"torch.float7\", which is not known "
        "(pickle, offset 144)"},
-      {"the conjugate", Weight(Rebuild(Floats(), 0, {4}, {1}, Dict({Text("conj"), "\x88"}))),
-       "5 FILE: tensor \"w\" is the conjugate of what is stored: save its "
-       ".resolve_conj().resolve_neg()"},
-      {"the negative", Weight(Rebuild(Floats(), 0, {4}, {1}, Dict({Text("neg"), Int(1)}))),
-       "5 FILE: tensor \"w\" is the negative of what is stored: save its "
-       ".resolve_conj().resolve_neg()"},
       {"one name twice",
        Pickled(Whole(Dict({Text("a.b"), Rebuild(Floats(), 0, {4}, {1}), Text("a"),
                            Dict({Text("b"), Rebuild(Floats(), 0, {4}, {1})})}))),
@@ -442,6 +435,52 @@ TEST_P(TorchRefused, InOneLine) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, TorchRefused, ::testing::Values(Malicious, Pickles, Tensors, Files));
+
+// Such a tensor is listed with its shape, so that the others can be had without it; reading it says
+// why.
+TEST_F(TorchBadInput, ListsWhatItDoesNotRead) {
+  const std::string whole = Rebuild(Floats(), 0, {4}, {1});
+  const auto floats = [](const std::string& name) {
+    return Rebuild(Floats(), 0, {4}, {1}, Dict({Text(name), "\x88"}));
+  };
+  const std::vector<BadFile> all = {
+      {"complex", Rebuild(pickle::Storage("ComplexDoubleStorage", "1", 2), 0, {2}, {1}),
+       "(complex128) is of a type that is not read"},
+      {"quantised", Rebuild(pickle::Storage("QInt8Storage", "1", 2), 0, {2}, {1}),
+       "(qint8) is of a type that is not read"},
+      {"4 bits", RebuildOf("uint4"), "(uint4) is of a type that is not read"},
+      {"the conjugate", floats("conj"),
+       "(float32) is the conjugate of what is stored: save its .resolve_conj()"},
+      {"the negative", floats("neg"),
+       "(float32) is the negative of what is stored: save its .resolve_neg()"},
+      {"sparse",
+       pickle::Call(Global("torch._utils", "_rebuild_sparse_tensor"),
+                    {Global("torch", "sparse_coo"), Tuple({whole, whole, Tuple({Int(9)})})}),
+       "(float32) is sparse: save its .to_dense()"},
+      {"quantised by torch",
+       pickle::Call(Global("torch._utils", "_rebuild_qtensor"),
+                    {pickle::Storage("QInt8Storage", "1", 2), Int(0), Tuple({Int(2)}),
+                     Tuple({Int(1)}), "N", "\x89", "N"}),
+       "(qint8) is quantised by torch: save its .dequantize()"},
+  };
+  const std::string path = Path("x.pt");
+  for (const BadFile& one : all) {
+    WriteBytes(path,
+               TorchZip(Whole(Dict({Text("w"), one.bytes, Text("v"), RebuildOf("int64", "2")})),
+                        {{"0", kData}, {"1", kData.substr(0, 2)}, {"2", kData}}));
+    const auto reader = Open(path);
+    const std::vector<formats::TensorInfo>& tensors = reader->contents().tensors;
+    ASSERT_EQ(tensors.size(), 2u) << one.what;
+    EXPECT_TRUE(one.error.ends_with(tensors[0].why_not)) << one.what;
+    EXPECT_TRUE(tensors[1].why_not.empty()) << one.what;
+    std::vector<std::byte> out(16);
+    EXPECT_EQ(ErrorOf([&] { reader->Read(0, 0, out); }),
+              "5 " + path + ": tensor \"w\" " + one.error)
+        << one.what;
+    reader->Read(1, 0, out);
+    EXPECT_EQ(std::memcmp(out.data(), kData.data(), 16), 0) << one.what;
+  }
+}
 
 TEST_F(TorchBadInput, CutAtEveryByte) {
   const std::string weight = Whole(Dict({Text("w"), Rebuild(Floats(), 0, {4}, {1})}));
