@@ -88,6 +88,7 @@ void CheckpointReader::AddOpenedShard(const std::string& name,
                      contents.metadata, reader->file_bytes(), tensors.size()});
   contents_.metadata.insert(contents.metadata.begin(), contents.metadata.end());
   contents_.shown_metadata.insert(contents.shown_metadata.begin(), contents.shown_metadata.end());
+  if (contents_.gguf_keys == nullptr) contents_.gguf_keys = contents.gguf_keys;
   readers_.push_back(reader);
   firsts_.push_back(contents_.tensors.size());
   for (const formats::TensorInfo& info : tensors) {

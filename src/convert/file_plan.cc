@@ -68,6 +68,7 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
   formats::FileContents output;
   // A checkpoint's metadata is not of one of its tensors.
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
+  output.gguf_keys = input.gguf_keys;
   output.is_dequantised = input.is_dequantised;
   output.model_type = plan.config.model_type;
   output.quantization_config = plan.config.texts.quantization_config;

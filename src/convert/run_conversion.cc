@@ -78,7 +78,7 @@ void CheckShared(const std::string& path, const formats::TensorWriter& writer) {
   if (!writer.temporary().empty()) return;
   throw Error(ErrorKind::kUnsupported,
               words::PathText(path) +
-                  ": can only be written by one process; .safetensors, .npy and .pb can be shared",
+                  ": can only be written by one process; .safetensors, .npy, .pb and .gguf can be shared",
               path);
 }
 

@@ -38,8 +38,8 @@ constexpr Format kFormats[] = {
     // Models are written by src/onnx, from models.
     {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, false,
      "a model is written from a model only: tensors alone have no graph", nullptr, nullptr},
-    {".gguf", "", "a GGUF file, which names its types", LooksLikeGguf, OpenGguf, false, "", nullptr,
-     nullptr},
+    {".gguf", "", "a GGUF file, which names its types", LooksLikeGguf, OpenGguf, false, "",
+     CreateGguf, MeasureGguf},
 };
 
 constexpr std::size_t kHeadBytes = 16;

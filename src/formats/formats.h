@@ -93,11 +93,15 @@ std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileCon
                                                 const files::CreateOptions& options);
 std::uint64_t MeasureTensorProto(const std::string& path, const FileContents& contents);
 
-// gguf: keys, tensors' names and their data, in one file or in parts. It is not written. Tensors
-// whose blocks hold codes and scales have no type, and their bytes are those of the file
-// (formats/gguf_types.h; scale/gguf_blocks.h decodes them).
+// gguf: keys, tensors' names and their data, in one file or in parts. Tensors whose blocks hold
+// codes and scales have no type, and their bytes are those of the file (formats/gguf_types.h;
+// scale/gguf_blocks.h decodes them). It is written in one file, with the keys of the one that was
+// read, or of a diffusion model (formats/gguf_architecture.h).
 bool LooksLikeGguf(std::span<const std::byte> head);
 OpenedTensors OpenGguf(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
+std::unique_ptr<TensorWriter> CreateGguf(const std::string& path, FileContents contents,
+                                         const files::CreateOptions& options);
+std::uint64_t MeasureGguf(const std::string& path, const FileContents& contents);
 
 }  // namespace tensorcast::formats
 

@@ -77,6 +77,7 @@ class GgufReader final : public TensorReader {
       }
       Add(std::move(source), std::move(header));
     }
+    contents_.gguf_keys = std::make_shared<const GgufKeys>(std::move(keys_));
     CheckNames();
     NoteKeys();
     NotePermutation();
@@ -170,6 +171,7 @@ class GgufReader final : public TensorReader {
     // The first part has the model's keys.
     contents_.metadata.merge(header.contents.metadata);
     contents_.shown_metadata.merge(header.contents.shown_metadata);
+    if (sources_.size() == 1) keys_ = std::move(header.keys);
   }
 
   // A name stands in one part alone; each part was looked at when it was read.
@@ -193,7 +195,8 @@ class GgufReader final : public TensorReader {
     if (arrays.empty()) return;
     notes_.push_back(words::PathText(path_) + ": " + words::CountText(arrays.size(), "long array") +
                      " of its keys (" + words::EscapeName(arrays.front()) +
-                     (arrays.size() > 1 ? " ...) are" : ") is") + " not carried to other files");
+                     (arrays.size() > 1 ? " ...) are" : ") is") +
+                     " carried to .gguf files alone");
   }
 
   void NotePermutation() {
@@ -219,6 +222,7 @@ class GgufReader final : public TensorReader {
   std::vector<std::string> other_parts_;
   std::vector<std::uint64_t> offsets_;
   FileContents contents_;
+  GgufKeys keys_;  // until the contents have them
   std::vector<std::string> notes_;
 };
 

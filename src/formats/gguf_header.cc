@@ -9,6 +9,7 @@
 #include <bit>
 #include <charconv>
 #include <numeric>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -25,8 +26,6 @@ using core::ErrorKind;
 namespace {
 
 // The format's own limits.
-constexpr std::uint64_t kMostGgufDimensions = 4;
-constexpr std::uint64_t kMostGgufNameBytes = 63;
 constexpr std::uint64_t kMostGgufKeyBytes = 65'535;
 constexpr std::uint64_t kMostGgufStringBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostGgufArrayElements = std::uint64_t{1} << 30;
@@ -41,35 +40,10 @@ constexpr std::uint64_t kShownTextBytes = 200;
 constexpr std::uint64_t kShownElements = 8;
 constexpr std::uint64_t kShownElementBytes = 40;
 
-constexpr std::uint64_t kDefaultGgufAlignment = 32;
-constexpr std::string_view kAlignmentKey = "general.alignment";
-constexpr std::string_view kSplitPartKey = "split.no";
-constexpr std::string_view kSplitPartsKey = "split.count";
-constexpr std::string_view kSplitTensorsKey = "split.tensors.count";
-// They describe this container and its blocks, and would be wrong of another.
-constexpr std::string_view kContainerKeys[] = {
-    kAlignmentKey, "general.file_type", "general.quantization_version",
-    kSplitPartKey, kSplitPartsKey,      kSplitTensorsKey};
-
 // No key and no tensor's entry takes fewer bytes.
 constexpr std::uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t kLeastInfoBytes = 8 + 4 + 4 + 8;
 
-enum class GgufValue : std::uint8_t {
-  kUint8,
-  kInt8,
-  kUint16,
-  kInt16,
-  kUint32,
-  kInt32,
-  kFloat32,
-  kBool,
-  kString,
-  kArray,
-  kUint64,
-  kInt64,
-  kFloat64,
-};
 constexpr std::uint64_t kGgufValueTypes = 13;
 // Of a number; 0: it has a length of its own.
 constexpr std::uint8_t kGgufValueBytes[kGgufValueTypes] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -176,6 +150,7 @@ class GgufHeaderReader {
     ReadKeys();
     ReadInfos();
     PlaceTensors();
+    GiveShapes();
     return std::move(header_);
   }
 
@@ -229,6 +204,7 @@ class GgufHeaderReader {
     std::uint64_t name_bytes = 0;
     std::unordered_set<std::string> seen;
     for (std::uint64_t i = 0; i < keys_; ++i) {
+      const std::uint64_t at = cursor_.at();
       cursor_.Enter("key " + std::to_string(i + 1) + " of " + std::to_string(keys_));
       std::uint64_t length = 0;
       const std::string key = cursor_.Text(kMostGgufKeyBytes, kMostGgufKeyBytes, &length);
@@ -241,6 +217,7 @@ class GgufHeaderReader {
       cursor_.Enter("the key " + words::Quoted(key));
       if (!seen.insert(key).second) Fail(cursor_.what() + " is there twice");
       ReadValue(key);
+      header_.keys.push_back({key, &file_, at, cursor_.at() - at});
       if (cursor_.at() - begin > kMostGgufKeysBytes) {
         Fail("has more than " + std::to_string(kMostGgufKeysBytes) + " bytes of keys",
              ErrorKind::kUnsupported);
@@ -266,7 +243,9 @@ class GgufHeaderReader {
     bool is_whole = true;
     std::string value;
     if (type == GgufValue::kArray) {
-      value = ReadArray(&is_whole);
+      const bool is_shape = key.starts_with(kShapeKey);
+      value = ReadArray(&is_whole, is_shape ? &shapes_[key.substr(kShapeKey.size())] : nullptr);
+      if (is_shape) return;
     } else if (type == GgufValue::kString) {
       value = ReadText(&is_whole);
     } else {
@@ -298,8 +277,9 @@ class GgufHeaderReader {
     return text;
   }
 
-  // As JSON; of a long one its beginning and its number of elements.
-  std::string ReadArray(bool* is_whole) {
+  // As JSON; of a long one its beginning and its number of elements. `dims`, where it is not null,
+  // gets the elements.
+  std::string ReadArray(bool* is_whole, std::vector<std::uint64_t>* dims) {
     const GgufValue type = ReadType("an array");
     if (type == GgufValue::kArray) {
       Fail(cursor_.what() + " is an array of arrays, which GGUF's readers do not take",
@@ -334,11 +314,17 @@ class GgufHeaderReader {
                ErrorKind::kUnsupported);
         }
       } else if (is_shown) {
-        text += NumberText(type, cursor_.Number(BytesOf(type)));
+        const std::uint64_t code = cursor_.Number(BytesOf(type));
+        text += NumberText(type, code);
+        if (dims != nullptr) dims->push_back(code);
       } else {
         cursor_.Skip((count - i) * BytesOf(type));
         break;
       }
+    }
+    if (dims != nullptr && (type != GgufValue::kInt32 || count > kShownElements)) {
+      Fail(cursor_.what() + " is no list of at most " + std::to_string(kShownElements) +
+           " int32, as the shape of a tensor is");
     }
     if (count > kShownElements) {
       *is_whole = false;
@@ -476,6 +462,21 @@ class GgufHeaderReader {
     CheckOverlap();
   }
 
+  // The shapes that tensors had before they were written in ones that their types take.
+  void GiveShapes() {
+    if (shapes_.empty()) return;
+    for (TensorInfo& info : header_.contents.tensors) {
+      const auto found = shapes_.find(info.name);
+      if (found == shapes_.end()) continue;
+      if (core::CheckedProduct(found->second) != info.elements) {
+        FailTensor(info.name, "has the shape " + words::ShapeText(info.shape) + ", and the key " +
+                                  words::Quoted(std::string(kShapeKey) + info.name) + " says " +
+                                  words::ShapeText(found->second) + ", another number of elements");
+      }
+      info.shape = found->second;
+    }
+  }
+
   std::vector<std::uint32_t> Indices() const {
     std::vector<std::uint32_t> indices(header_.contents.tensors.size());
     std::iota(indices.begin(), indices.end(), 0u);
@@ -517,6 +518,7 @@ class GgufHeaderReader {
   std::uint64_t keys_ = 0;
   std::uint64_t alignment_ = kDefaultGgufAlignment;
   std::uint64_t text_bytes_ = 0;
+  std::unordered_map<std::string, std::vector<std::uint64_t>> shapes_;  // by tensor
 };
 
 }  // namespace

@@ -6,18 +6,14 @@
 #define TENSORCAST_SRC_FORMATS_GGUF_HEADER_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "files/byte_source.h"
+#include "formats/gguf_keys.h"
 #include "formats/tensor_info.h"
 
 namespace tensorcast::formats {
-
-inline constexpr std::string_view kGgufMagic = "GGUF";
 
 // What a file says of the model that it is a part of.
 struct GgufSplit {
@@ -27,9 +23,11 @@ struct GgufSplit {
 };
 
 struct GgufHeader {
-  // The tensors in the order of the header, the shape as numpy has it, the slowest dimension first.
-  // Those of blocks have no type, and their type's name as dtype.
+  // The tensors in the order of the header, the shape as numpy has it, the slowest dimension first,
+  // and that which ComfyUI-GGUF's key says, where there is one. Those of blocks have no type, and
+  // their type's name as dtype.
   FileContents contents;
+  GgufKeys keys;
   std::vector<std::uint64_t> offsets;  // of each tensor's data in the file
   GgufSplit split;
 };

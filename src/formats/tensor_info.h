@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/gguf_keys.h"
 #include "tensorcast/tensorcast.hpp"
 #include "text/string_piece.h"
 
@@ -56,6 +58,8 @@ struct FileContents {
   // The same that is shown, and not written to other files: it is of the container (a GGUF file's
   // alignment), or too long to be held (its tokenizer) and the value its beginning.
   std::map<std::string, std::string> shown_metadata = {};
+  // A GGUF file's keys as they stand in it; null: it is none.
+  std::shared_ptr<const GgufKeys> gguf_keys = {};
   // Scales have been applied to all tensors that had some: what a configuration says of quantised
   // tensors is true of none of these.
   bool is_dequantised = false;

@@ -184,8 +184,8 @@ TEST_F(SharedOutputs, OfFormatsThatOneProcessHasToWriteAreRefused) {
   std::string handle;
   EXPECT_EQ(outputs.Share(&handle, &error).code(), StatusCode::kUnsupportedFile);
   EXPECT_EQ(error, Path("b.npz") +
-                       ": can only be written by one process; .safetensors, .npy and .pb can be "
-                       "shared");
+                       ": can only be written by one process; .safetensors, .npy, .pb and .gguf "
+                       "can be shared");
 }
 
 TEST_F(SharedOutputs, StringsAreForTheProcessThatCreatedThem) {

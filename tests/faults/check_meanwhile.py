@@ -134,8 +134,9 @@ class Meanwhile:
 
         command = "rm -f " + " ".join(self.other)
         run, states = self.run(fault, command)
-        # Without its files a directory is no checkpoint, or one that lacks a file.
-        codes = (0, 2, 3, 4, 5) if self.case.has_directory else (0, 2, 4)
+        # Without its files a directory is no checkpoint, or one that lacks a file; a model in parts lacks one.
+        codes = ((0, 2, 3, 4, 5) if self.case.has_directory else
+                 (0, 2, 3, 4) if any("-of-" in name for name in self.other) else (0, 2, 4))
         found = self.problems(run, states, {"new"} if run.code == 0 else {before}, codes)
         self._add(found, fault, command, run)
 

@@ -296,6 +296,7 @@ SCENARIOS = {
     "torch": _convert(lambda seed: {"in.pt": _torch(seed)}, "in.pt", "out.safetensors"),
     "gguf_parts": _convert(_gguf_parts, "in-00002-of-00002.gguf", "out.safetensors",
                            "--to float16 --threads 2"),
+    "gguf_written": _convert(_gguf_parts, "in-00001-of-00002.gguf", "out.gguf", "--rule *=float16 --threads 2"),
     "pb": _convert(lambda seed: {"in.pb": files.tensor_proto(*_one(seed))}, "in.pb", "out.pb",
                    cast=("w",)),
     "texts": _convert(_texts, "in.npy", "out.npy", "--to float32", ("w",), "f4"),

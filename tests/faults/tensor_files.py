@@ -194,6 +194,45 @@ def _read_npz(path):
                 for name in archive.namelist()}
 
 
+def read_gguf(content):
+    """Its keys as bytes, and its tensors; of number types alone."""
+    at = 24
+
+    def take(letter):
+        nonlocal at
+        (number,) = struct.unpack_from("<" + letter, content, at)
+        at += struct.calcsize(letter)
+        return number
+
+    def text_of():
+        nonlocal at
+        size = take("Q")
+        at += size
+        if at > len(content):
+            raise ValueError("a text is cut short")
+        return content[at - size:at]
+
+    if content[:8] != b"GGUF\x03\0\0\0":
+        raise ValueError("no GGUF")
+    count, keys = struct.unpack_from("<QQ", content, 8)
+    found = {}
+    for _ in range(keys):
+        name, kind = text_of(), take("I")
+        found[name] = text_of() if kind == 8 else take("BbHhIif?  Qqd"[kind])
+    entries = []
+    for _ in range(count):
+        name, shape = text_of(), [take("Q") for _ in range(take("I"))]
+        entries.append((name, shape, take("I"), take("Q")))
+    data = at + -at % 32
+    for name, shape, kind, offset in entries:
+        # F32, F16, Q8_0
+        size = math.prod(shape) * {0: 128, 1: 64, 8: 34}[kind] // 32
+        if data + offset + size > len(content):
+            raise ValueError("a tensor is cut short")
+        found[name] = (kind, shape, content[data + offset:data + offset + size])
+    return found
+
+
 def read(path):
     """What a file or directory says, to be compared; raises where it is not whole."""
     if os.path.isdir(path):
@@ -209,6 +248,8 @@ def read(path):
         return read_safetensors(content)
     if ending == ".npy":
         return read_npy(content)
+    if ending == ".gguf":
+        return read_gguf(content)
     if ending in (".json", ".txt"):
         return content
     return tuple(fields(content))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GGUF files as gguf-py writes them: its keys and plain tensors, whole and in parts, and random blocks of every
-type that it decodes. Its values are float32, computed in float32; each difference must come of that, and of nothing
+"""GGUF files as gguf-py writes and reads them: its keys and plain tensors, whole and in parts, and random blocks of
+every type that it decodes. Its values are float32, computed in float32; each difference must come of that, and of nothing
 else: a sum of two products is rounded there before it is cast, and E2M1's -0 is +0 there.
 
 SPDX-License-Identifier: Apache-2.0
@@ -13,7 +13,7 @@ import gguf
 import ml_dtypes
 import numpy as np
 from gguf import GGMLQuantizationType as Type
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from tool import Tool, ToolError
 
@@ -226,8 +226,101 @@ def check_second_scale(tool):
         _same(np.where(zero, 0.0, got), np.where(zero, 0.0, exact), name)
 
 
+def _fields(reader):
+    """Keys as they stand, but for what tells of the container alone."""
+    ours = ("GGUF.version", "GGUF.tensor_count", "GGUF.kv_count", "general.alignment", "general.file_type",
+            "split.no", "split.count", "split.tensors.count")
+    return {name: (field.types, b"".join(part.tobytes() for part in field.parts))
+            for name, field in reader.fields.items() if name not in ours}
+
+
+def check_written(tool):
+    """A file of its own keys and types: all keys and what is not cast byte for byte, given whole or in parts."""
+    rng = np.random.default_rng(6)
+    keys = [("a.text", "caf\u00e9"), ("a.number", 7), ("a.negative", -7), ("a.real", 0.1), ("a.truth", True),
+            ("a.list", list(range(100))), ("a.words", [f"word {i}" for i in range(5000)]),
+            ("general.file_type", 15), ("general.quantization_version", 2)]
+    blocks = {kind.name: _random_blocks(kind, rng) for kind in (Type.Q8_0, Type.Q4_K, Type.Q6_K)}
+    plain = {"matrix": rng.normal(size=(40, 33)).astype(np.float32), "norm": rng.normal(size=40).astype(np.float32),
+             "half": rng.normal(size=(3, 5)).astype(np.float16), "index": np.arange(6, dtype=np.int32)}
+    tensors = [(name, data, Type[name]) for name, data in blocks.items()]
+    tensors += [(name, data, None) for name, data in plain.items()]
+    for how in ({}, {"split_max_tensors": 3}):
+        _write(tool.folder / "m.gguf", tensors, keys, **how)
+        before = sorted(tool.folder.glob("m-*.gguf"))[1] if how else tool.folder / "m.gguf"
+        after = tool.folder / "o.gguf"
+        want = gguf.GGUFReader(tool.folder / "m-00001-of-00003.gguf" if how else before)
+        tool.run("convert", before, "-o", after, "--to", "bfloat16", "--keep", "packed", "-q", "--no-report", "--force")
+        got = gguf.GGUFReader(after)
+        assert _fields(got) == _fields(want), "keys differ"
+        assert got.fields["general.file_type"].contents() == 15
+        assert [tensor.name for tensor in got.tensors] == [name for name, _, _ in tensors]
+        for tensor in got.tensors:
+            if tensor.name in blocks:
+                _same(tensor.data.reshape(-1), blocks[tensor.name].reshape(-1), tensor.name)
+            elif tensor.name == "matrix":
+                assert tensor.tensor_type == Type.BF16, tensor.tensor_type
+                _same(tensor.data.reshape(-1).view(ml_dtypes.bfloat16),
+                      plain["matrix"].astype(ml_dtypes.bfloat16).reshape(-1), "matrix")
+            elif tensor.name == "half":
+                assert tensor.tensor_type == Type.BF16, tensor.tensor_type
+            else:
+                _same(tensor.data, plain[tensor.name], tensor.name)
+        # Decoded: nothing is left of the mixture.
+        tool.run("convert", before, "-o", after, "--to", "float16", "-q", "--no-report", "--force")
+        got = gguf.GGUFReader(after)
+        assert got.fields["general.file_type"].contents() == 1
+        for tensor in got.tensors:
+            if tensor.name in blocks:
+                exact = _expected(Type[tensor.name], blocks[tensor.name])[1]
+                with np.errstate(over="ignore"):
+                    _same(tensor.data, exact.astype(np.float16), tensor.name)
+    (tool.folder / "m.gguf").unlink()
+
+
+def check_diffusion(tool):
+    """A model of Stable Diffusion by its tensors; its convolutions as ComfyUI-GGUF makes blocks of them."""
+    rng = np.random.default_rng(7)
+    conv = rng.normal(size=(64, 4, 3, 3)).astype(np.float32)
+    arrays = {"model.diffusion_model.down_blocks.0.downsamplers.0.conv.weight": conv,
+              "model.diffusion_model.conv_in.bias": rng.normal(size=64).astype(np.float32),
+              "model.diffusion_model.small.weight": rng.normal(size=(32, 32)).astype(np.float32),
+              "model.diffusion_model.volume.weight": rng.normal(size=(8, 4, 3, 7, 5)).astype(np.float32)}
+    before, after = tool.folder / "d.safetensors", tool.folder / "d.gguf"
+    save_file(arrays, before, {"format": "pt"})
+    tool.run("convert", before, "-o", after, "--to", "float16", "-q", "--no-report", "--force")
+    reader = gguf.GGUFReader(after)
+    assert reader.fields["general.architecture"].contents() == "sd1"
+    assert reader.fields["general.file_type"].contents() == int(gguf.LlamaFileType.MOSTLY_F16)
+    for tensor in reader.tensors:
+        array = arrays[tensor.name]
+        small = array.ndim < 2 or array.size <= 1024
+        assert tensor.tensor_type == (Type.F32 if small else Type.F16), tensor.name
+        _same(tensor.data.reshape(array.shape), array if small else array.astype(np.float16), tensor.name)
+    shape = reader.fields["comfy.gguf.orig_shape.model.diffusion_model.volume.weight"].contents()
+    assert shape == [8, 4, 3, 7, 5], shape
+    back = tool.folder / "d2.safetensors"
+    tool.run("convert", after, "-o", back, "--to", "float32", "-q", "--no-report", "--force")
+    for name, got in load_file(back).items():
+        small = arrays[name].ndim < 2 or arrays[name].size <= 1024
+        _same(got, arrays[name] if small else arrays[name].astype(np.float16).astype(np.float32), name)
+    # Blocks of 256 values lie across the rows of 3; whoever reads them gets the convolution.
+    flat = gguf.quants.quantize(conv.reshape(-1, 256), Type.Q8_0)
+    name = "input.conv.weight"
+    _write(before.with_suffix(".gguf"), [(name, flat, Type.Q8_0)], [(f"comfy.gguf.orig_shape.{name}", list(conv.shape))])
+    want = gguf.quants.dequantize(flat, Type.Q8_0).reshape(conv.shape)
+    tool.run("convert", before.with_suffix(".gguf"), "-o", back, "--to", "float32", "-q", "--no-report", "--force")
+    _same(load_file(back)[name], want, name)
+    again = tool.folder / "d3.gguf"
+    tool.run("convert", before.with_suffix(".gguf"), "-o", again, "--to", "float16", "--keep", "packed", "-q",
+             "--no-report", "--force")
+    reader = gguf.GGUFReader(again)
+    assert reader.fields[f"comfy.gguf.orig_shape.{name}"].contents() == list(conv.shape)
+    _same(reader.tensors[0].data, flat, name)
+
+
 _CHECKS = {"plain": check_plain, "parts": check_parts, "blocks": check_blocks, "quantised": check_quantised,
-           "second_scale": check_second_scale}
+           "second_scale": check_second_scale, "written": check_written, "diffusion": check_diffusion}
 
 
 def main():

@@ -37,8 +37,9 @@ PackedReading ReadGgufTensors(const PackedTensors& tensors) {
         "is of GGUF's type " + codes.dtype + ", whose values stand in tables that are not here";
     return reading;
   }
-  // Another file may hold tensors that are called so.
-  if (codes.shape.empty() || codes.shape.back() % type->values != 0 ||
+  // Another file may hold tensors that are called so. A row of the shape that ComfyUI-GGUF's keys
+  // give back need not be a number of blocks.
+  if (codes.elements % type->values != 0 ||
       codes.bytes != codes.elements / type->values * type->bytes) {
     reading.why_not =
         "is no " + codes.dtype + " by its size, " + words::CountText(codes.bytes, "byte");
