@@ -63,8 +63,12 @@ struct LossSum {
   // where no tensor was added.
   std::optional<std::string> worst;
   LossReport worst_loss;
+  // Of the worst tensor of a comparison: values that are Inf or NaN on one side and something else
+  // on the other, which no SNR has in it. Its SNR counts as below every limit then.
+  std::uint64_t worst_unlike = 0;
 
-  TENSORCAST_API void Add(std::string_view tensor, const LossReport& loss);
+  TENSORCAST_API void Add(std::string_view tensor, const LossReport& loss,
+                          std::uint64_t unlike = 0);
   std::uint64_t count(Loss loss) const { return counts[static_cast<std::size_t>(loss)]; }
 };
 

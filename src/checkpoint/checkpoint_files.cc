@@ -286,6 +286,15 @@ class Chooser {
       Fail(ErrorKind::kUnsupported, "has no .safetensors file, but its directory " +
                                         words::PathText(below) + " has; name that one");
     }
+    const auto is_llamas = [](const files::DirectoryEntry& entry) {
+      return entry.name.starts_with("consolidated.") && entry.name.ends_with(".pth");
+    };
+    if (std::ranges::count_if(entries_, is_llamas) > 1) {
+      Fail(ErrorKind::kUnsupported,
+           "has its tensors in " + std::to_string(std::ranges::count_if(entries_, is_llamas)) +
+               " files consolidated.*.pth, each of which has some rows or columns of every matrix; "
+               "join them with transformers' convert_llama_weights_to_hf.py");
+    }
     for (const files::DirectoryEntry& entry : entries_) {
       if (entry.kind == files::DirectoryEntry::Kind::kDirectory || !IsWeightsName(entry.name))
         continue;

@@ -76,10 +76,11 @@ bool HasLoss(const PlannedFile& file, const TensorJob& job) {
 
 void CheckShared(const std::string& path, const formats::TensorWriter& writer) {
   if (!writer.temporary().empty()) return;
-  throw Error(ErrorKind::kUnsupported,
-              words::PathText(path) +
-                  ": can only be written by one process; .safetensors, .npy, .pb and .gguf can be shared",
-              path);
+  throw Error(
+      ErrorKind::kUnsupported,
+      words::PathText(path) +
+          ": can only be written by one process; .safetensors, .npy, .pb and .gguf can be shared",
+      path);
 }
 
 // Two inputs must not become one file.

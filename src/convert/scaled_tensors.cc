@@ -23,6 +23,16 @@ using words::EscapeName;
 
 bool IsCast(const Decision& decision) { return decision.to != DataType::kUndefined; }
 
+// Scales that have the type which is asked for, or are kept for their codes, are taken as much as
+// those that are cast.
+bool IsTakenAsItIs(const std::vector<formats::TensorInfo>& tensors,
+                   std::span<const Decision> decisions, std::size_t tensor) {
+  const TypeInfo* const type = FindType(tensors[tensor].type);
+  return (decisions[tensor].reason == Reason::kCompanion ||
+          decisions[tensor].reason == Reason::kAlready) &&
+         type != nullptr && type->is_float() && type->bits >= 16;
+}
+
 }  // namespace
 
 scale::Rounding RoundingFor(DataType to) {
@@ -137,7 +147,9 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
   const InputScales& scales = survey.scales;
   if (scales.is_ignored) return;
   for (const scale::UnreadWeight& unread : scales.weights.unread) {
-    if (!IsCast(decisions[unread.tensor])) continue;
+    if (!IsCast(decisions[unread.tensor]) && !IsTakenAsItIs(tensors, decisions, unread.tensor)) {
+      continue;
+    }
     throw files::Error(unread.kind, words::PathText(path) + ": " + unread.why, unread.remedy,
                        tensors[unread.tensor].name);
   }
@@ -188,11 +200,15 @@ template <class IsMeant> PackedWeights FindPacked(const Survey& survey, const Is
   if (scales.weights.opaque.empty()) return found;
   std::unordered_set<std::size_t> serving;
   for (const scale::Companion& one : scales.companions.companions) serving.insert(one.tensor);
+  std::unordered_set<std::string_view> layers;  // of which each has one, in whatever parts
   for (const scale::OpaqueTensor& one : scales.weights.opaque) {
     if (!is_meant(one.tensor, serving.contains(one.tensor))) continue;
-    if (found.count++ == 0) found.first = &survey.tensors()[one.tensor];
+    const std::string_view name = survey.tensors()[one.tensor].name;
+    layers.insert(name.substr(0, name.rfind('.')));
+    if (found.first == nullptr) found.first = &survey.tensors()[one.tensor];
     found.writers.insert(one.writer);
   }
+  found.count = layers.size();
   return found;
 }
 
@@ -273,7 +289,8 @@ std::string IdleConfigText(const Survey& survey) {
   const bool says_how = config.is_complete || !config.schemes.empty();
   const scale::ScaleCompanions& found = survey.scales.companions;
   if (!is_whole || !says_how || !found.scaled.empty() || !found.companions.empty() ||
-      !found.misfits.empty() || !found.unscaled.empty() || !survey.scales.weights.unread.empty()) {
+      !found.misfits.empty() || !found.unscaled.empty() || !survey.scales.weights.unread.empty() ||
+      !survey.scales.weights.opaque.empty()) {
     return {};
   }
   return config.file + " says " + words::Quoted(config.method) +

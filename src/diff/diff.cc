@@ -128,13 +128,22 @@ bool MayBeSameBytes(const TensorInfo& a, const TensorInfo& b) {
          a.is_big_endian == b.is_big_endian;
 }
 
+// Values of A that are Inf or NaN and have others in B; where A has Inf, as many as can be.
+std::uint64_t UnlikeValues(const LossReport& loss) {
+  const std::uint64_t nan = loss.count(Loss::kNan) + loss.count(Loss::kNanLost);
+  const std::uint64_t infinite = loss.elements - loss.finite - nan;
+  const std::uint64_t changed =
+      loss.count(Loss::kToNan) + loss.count(Loss::kToInfinity) + loss.count(Loss::kToLimit);
+  return loss.count(Loss::kNanLost) + std::min(infinite, changed);
+}
+
 void AddToSum(const TensorDiff& diff, LossSum& sum) {
   if (IsEqual(diff.kind)) {
     sum.elements += diff.elements;
     sum.counts[static_cast<std::size_t>(Loss::kExact)] += diff.elements;
     return;
   }
-  if (diff.loss) return sum.Add(diff.side().name, *diff.loss);
+  if (diff.loss) return sum.Add(diff.side().name, *diff.loss, UnlikeValues(*diff.loss));
   // Where there are no figures nothing could be compared; strings and bytes have none.
   LossReport unknown;
   unknown.elements = 1;

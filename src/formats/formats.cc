@@ -65,9 +65,15 @@ struct Stranger {
   std::string_view name;
 };
 
+constexpr std::string_view kOtherProtocol =
+    "a pickle of protocol 3, 4 or 5, and torch.save writes 2, the only one that is read, unless "
+    "its "
+    "pickle_protocol says otherwise";
 constexpr Stranger kStrangers[] = {
     {"\x80\x02", "a pickle that torch.save did not write"},
-    {"\x80\x04", "a pickle that torch.save did not write"},
+    {"\x80\x03", kOtherProtocol},
+    {"\x80\x04", kOtherProtocol},
+    {"\x80\x05", kOtherProtocol},
     {"\x89HDF", "an HDF5 file"},
     {"\x1F\x8B", "a gzip file"},
     {"version https://", "a Git LFS pointer; fetch the file itself (git lfs pull)"},

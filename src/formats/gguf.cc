@@ -195,8 +195,7 @@ class GgufReader final : public TensorReader {
     if (arrays.empty()) return;
     notes_.push_back(words::PathText(path_) + ": " + words::CountText(arrays.size(), "long array") +
                      " of its keys (" + words::EscapeName(arrays.front()) +
-                     (arrays.size() > 1 ? " ...) are" : ") is") +
-                     " carried to .gguf files alone");
+                     (arrays.size() > 1 ? " ...) are" : ") is") + " carried to .gguf files alone");
   }
 
   void NotePermutation() {

@@ -74,8 +74,10 @@ class RootFinder {
     if (value.kind == PickleKind::kOpaque || value.kind == PickleKind::kGlobal) {
       files::FailFile(file_,
                       where + "is an object of " + words::Quoted(machine_.GlobalName(value)) +
-                          ", which would have to be imported; nothing was: save the model's "
-                          "state_dict(), a dict of tensors",
+                          ", which would have to be imported; nothing was: " +
+                          (other_root_.empty() ? std::string("save the model's state_dict(), a "
+                                                             "dict of tensors")
+                                               : "--root takes what is in its " + other_root_),
                       ErrorKind::kUnsupported);
     }
     if (objects_.IsStorage(value)) {
@@ -112,6 +114,16 @@ class RootFinder {
       const PickleValue index{PickleKind::kInteger, 0, i};
       CountStep(is_dict && items[i].kind == PickleKind::kText ? items[i].count : 0);
       if (!use(is_dict ? items[i] : index, items[i + is_dict])) return;
+    }
+  }
+
+  // What a key is that is no part of a name, for a message.
+  std::string KeyKind(const PickleValue& key) const {
+    switch (key.kind) {
+      case PickleKind::kTuple: return ", a tuple,";
+      case PickleKind::kGlobal:
+      case PickleKind::kOpaque: return ", " + words::Quoted(machine_.GlobalName(key)) + ",";
+      default: return "";
     }
   }
 
@@ -155,7 +167,10 @@ class RootFinder {
       holds_tensor = objects_.TensorOf(item) != nullptr;
       return !holds_tensor;
     });
-    if (holds_tensor) return top;
+    if (holds_tensor) {
+      SayOtherRoots(top);
+      return top;
+    }
     std::vector<std::pair<std::string, PickleValue>> found;
     const PickleValue* first_object = nullptr;
     std::string object_name;
@@ -182,6 +197,26 @@ class RootFinder {
     }
     if (first_object != nullptr) FailObject(*first_object, object_name);
     return top;  // it has no tensor anywhere
+  }
+
+  // A tensor beside a model's dict (the state of a random number generator) makes the whole file
+  // the root.
+  void SayOtherRoots(const PickleValue& top) {
+    if (top.kind != PickleKind::kDict) return;
+    std::string roots;
+    ForItems(top, [&](const PickleValue& key, const PickleValue& item) {
+      const std::optional<std::string> name = KeyText(key);
+      if (!name || !IsContainer(item) ||
+          std::ranges::find(kRootNames, *name) == std::end(kRootNames) || !HasTensor(item, 1)) {
+        return true;
+      }
+      roots += (roots.empty() ? "" : " or ") + words::Quoted(*name);
+      return true;
+    });
+    if (roots.empty()) return;
+    root_.notes.push_back("the tensors are those of the whole file; --root takes those of its " +
+                          roots + " alone");
+    other_root_ = roots;
   }
 
   // The value that keys joined by dots lead to; a key may have dots of its own.
@@ -232,7 +267,7 @@ class RootFinder {
     if (!part && HasTensor(item, depth + 1)) {
       files::FailFile(file_,
                       (prefix.empty() ? std::string("its root") : words::Quoted(prefix)) +
-                          " has tensors under a key that is neither a text" +
+                          " has tensors under a key" + KeyKind(key) + " that is neither a text" +
                           (key.kind == PickleKind::kLarge ? " of at most 64 KiB" : "") +
                           " nor an integer",
                       ErrorKind::kUnsupported);
@@ -310,6 +345,7 @@ class RootFinder {
   std::size_t sizes_ = 0;
   std::uint64_t others_ = 0;  // values under the root that are no tensors
   std::string first_other_;
+  std::string other_root_;  // the dicts beside tensors that are models' by their names
 };
 
 }  // namespace

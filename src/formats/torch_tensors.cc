@@ -12,6 +12,7 @@
 
 #include "core/shape.h"
 #include "files/error.h"
+#include "files/system.h"
 #include "formats/strided_elements.h"
 #include "formats/torch_root.h"
 
@@ -36,6 +37,25 @@ void SwapBytes(std::span<std::byte> bytes, std::size_t element_bytes) {
   }
 }
 
+// Llama's own files: where there are several, each has some rows or columns of every matrix.
+std::string PartNote(const std::string& path) {
+  constexpr std::string_view kStem = "consolidated.", kEnding = ".pth";
+  constexpr std::size_t kDigits = 2;
+  const std::size_t begin = files::NameBegin(path);
+  const std::string_view name = std::string_view(path).substr(begin);
+  if (name.size() != kStem.size() + kDigits + kEnding.size() || !name.starts_with(kStem) ||
+      !name.ends_with(kEnding)) {
+    return {};
+  }
+  const bool is_first = name.substr(kStem.size(), kDigits) == "00";
+  std::string other(kStem);
+  other.append(is_first ? "01" : "00").append(kEnding);
+  if (!files::IsFile(path.substr(0, begin) + other)) return {};
+  return "is one of several parts (" + other +
+         " stands beside it), each of which has some rows or columns of every matrix: they are not "
+         "joined";
+}
+
 class TorchReader final : public TensorReader {
  public:
   TorchReader(std::unique_ptr<files::ByteSource> source, const TorchFile& file,
@@ -54,6 +74,9 @@ class TorchReader final : public TensorReader {
     }
     notes_ = std::move(root.notes);
     SayShared(sharing);
+    if (std::string note = PartNote(source_->path()); !note.empty()) {
+      notes_.push_back(std::move(note));
+    }
     for (std::string& note : notes_) note.insert(0, words::PathText(source_->path()) + ": ");
   }
 

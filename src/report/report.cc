@@ -77,12 +77,15 @@ std::string UnknownDecibelReason(const LossReport& loss) {
   return unknown ? "its squares leave the range of float64" : "";
 }
 
-void LossSum::Add(std::string_view tensor, const LossReport& loss) {
+void LossSum::Add(std::string_view tensor, const LossReport& loss, std::uint64_t unlike) {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
   elements += loss.elements;
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) counts[kind] += loss.counts[kind];
-  if (worst && ComparableDecibel(loss) >= ComparableDecibel(worst_loss)) return;
+  const double known = worst_unlike != 0 ? kNone : ComparableDecibel(worst_loss);
+  if (worst && (unlike != 0 ? kNone : ComparableDecibel(loss)) >= known) return;
   worst = tensor;
   worst_loss = loss;
+  worst_unlike = unlike;
 }
 
 std::string_view LimitName(const LossLimit& limit) {
@@ -133,8 +136,14 @@ std::vector<CrossedLimit> CrossedLimits(std::span<const LossLimit> limits, const
         value = 100 * value / static_cast<double>(sum.elements);
       }
       if (value > limit.limit) crossed.push_back({limit, value, {}, {}});
-    } else if (sum.worst && ComparableDecibel(sum.worst_loss) < limit.limit) {
-      std::string reason = UnknownDecibelReason(sum.worst_loss);
+    } else if (sum.worst &&
+               (sum.worst_unlike != 0 || ComparableDecibel(sum.worst_loss) < limit.limit)) {
+      std::string reason =
+          sum.worst_unlike == 0
+              ? UnknownDecibelReason(sum.worst_loss)
+              : std::to_string(sum.worst_unlike) +
+                    (sum.worst_unlike == 1 ? " value is Inf or NaN in A, and not the same in B"
+                                           : " values are Inf or NaN in A, and not the same in B");
       const double value =
           reason.empty() ? sum.worst_loss.snr_db : std::numeric_limits<double>::quiet_NaN();
       crossed.push_back({limit, value, *sum.worst, std::move(reason)});

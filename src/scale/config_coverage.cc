@@ -12,7 +12,7 @@
 namespace tensorcast::scale {
 namespace {
 
-constexpr int kFloat8Bits = 8;
+constexpr int kBits = 8;
 constexpr std::string_view kRegex = "re:";
 constexpr std::string_view kLinearClass = "Linear";
 
@@ -48,11 +48,11 @@ bool ConfigCoverage::ModuleNames::Contain(std::string_view module) const {
                              [&](const auto& one) { return one.MatchesBeginning(module); });
 }
 
-ConfigCoverage::ConfigCoverage(const QuantizationConfig& config) {
+ConfigCoverage::ConfigCoverage(const QuantizationConfig& config, bool integers) {
   if (config.dialect != nullptr) layouts_ = config.dialect->layouts;
   const bool says_targets = config.dialect != nullptr && config.dialect->has_targets;
   for (const WeightScheme& scheme : config.schemes) {
-    if (scheme.bits != kFloat8Bits || scheme.is_integer) continue;
+    if (scheme.bits != kBits || scheme.is_integer != integers) continue;
     if (!says_targets || scheme.targets.empty()) {
       takes_linear_ = true;
       continue;

@@ -1,4 +1,4 @@
-// Which weights a checkpoint's configuration says are quantised to float8.
+// Which weights a checkpoint's configuration says are quantised to float8, or to int8.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_CONFIG_COVERAGE_H_
@@ -24,7 +24,7 @@ namespace tensorcast::scale {
 class ConfigCoverage {
  public:
   // Throws files::Error (contents) where a pattern is none.
-  explicit ConfigCoverage(const QuantizationConfig& config);
+  explicit ConfigCoverage(const QuantizationConfig& config, bool integers = false);
 
   bool Covers(const formats::TensorInfo& weight) const;
   // Whether it is among the exceptions, which are plain.

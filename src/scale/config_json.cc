@@ -73,6 +73,21 @@ std::vector<std::string> Texts(const Json& json) {
   return texts;
 }
 
+bool SaysSomething(const Json& json) {
+  if (json.is_structured()) return std::ranges::any_of(json, SaysSomething);
+  return !json.is_null() && json != false && json != "";
+}
+
+void RefuseRotated(const Json& json, std::span<const char* const> members,
+                   QuantizationConfig& config) {
+  for (const char* const member : members) {
+    if (!SaysSomething(Member(json, member))) continue;
+    config.refused = "is stored for layers whose input is rotated while the model runs (\"" +
+                     std::string(member) + "\"), which plain weights have no word for";
+    return;
+  }
+}
+
 void ReadGroups(const Json& json, QuantizationConfig& config) {
   const Json& groups = Member(json, "config_groups");
   if (!groups.is_object()) return;

@@ -23,10 +23,17 @@ namespace tensorcast::scale {
 const json::OrderedJson& Member(const json::OrderedJson& json, const char* key);
 std::string Text(const json::OrderedJson& json);
 std::vector<std::string> Texts(const json::OrderedJson& json);  // those of a list
+// Whether a member says something: neither null, false or empty, nor made of such members alone.
+bool SaysSomething(const json::OrderedJson& json);
 // Whether a dialect's list has a word.
 inline bool IsAmong(std::span<const std::string_view> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
+
+// Refuses the weights of a configuration in which one of these members says that the input of
+// layers is rotated while a model runs: their weights are stored for that, and are not the model's.
+void RefuseRotated(const json::OrderedJson& json, std::span<const char* const> members,
+                   QuantizationConfig& config);
 
 // "config_groups" of compressed-tensors and ModelOpt: a scheme for each that has weights.
 void ReadGroups(const json::OrderedJson& json, QuantizationConfig& config);

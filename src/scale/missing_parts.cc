@@ -30,6 +30,12 @@ bool IsOfWeight(const CompanionName& row) {
   return row.role != CompanionRole::kScale && row.role != CompanionRole::kActivationScale;
 }
 
+// Zero points of packed codes, which mean nothing without these.
+bool IsZeroPointOfWords(const CompanionName& row) {
+  return row.role == CompanionRole::kZeroPoint && row.codes == Codes::kWords &&
+         row.dialect != nullptr && row.dialect->read_packed != nullptr;
+}
+
 }  // namespace
 
 std::string ShapedName(const TensorInfo& info) {
@@ -50,24 +56,31 @@ std::optional<UnreadWeight> MissingParts::TornApart(std::size_t codes) {
 std::vector<UnreadWeight> MissingParts::Find(const std::unordered_set<std::size_t>& settled) {
   std::vector<const CompanionName*> rows;
   for (const CompanionName& row : CompanionNames()) {
-    if (row.is_needed) rows.push_back(&row);
+    if (row.is_needed || IsZeroPointOfWords(row)) rows.push_back(&row);
   }
   // Several dialects may have the same names.
   std::stable_partition(rows.begin(), rows.end(),
                         [&](const CompanionName* row) { return row->dialect == config_.dialect; });
   const ConfigCoverage coverage(config_);
+  const ConfigCoverage of_integers(config_, true);
   std::vector<UnreadWeight> found;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (settled.contains(i)) continue;
     for (const CompanionName* const row : rows) {
       std::optional<UnreadWeight> refusal;
-      if (tensors_[i].name.ends_with(row->tensor)) refusal = BareCodes(*row, i, coverage);
+      if (row->is_needed && tensors_[i].name.ends_with(row->tensor)) {
+        refusal = BareCodes(*row, i, coverage);
+      }
       if (!refusal && tensors_[i].name.ends_with(row->companion)) {
-        refusal = LoneScales(*row, i, coverage);
+        refusal = LonePart(*row, i, coverage);
       }
       if (!refusal) continue;
       found.push_back(*std::move(refusal));
       break;
+    }
+    if (!found.empty() && found.back().tensor == i) continue;
+    if (std::optional<UnreadWeight> refusal = BareIntegers(i, of_integers)) {
+      found.push_back(*std::move(refusal));
     }
   }
   return found;
@@ -106,9 +119,30 @@ std::optional<UnreadWeight> MissingParts::BareCodes(const CompanionName& row, st
                             " is missing" + SaysText(row));
 }
 
-std::optional<UnreadWeight> MissingParts::LoneScales(const CompanionName& row, std::size_t scales,
-                                                     const ConfigCoverage& coverage) {
-  const TensorInfo& info = tensors_[scales];
+std::optional<UnreadWeight> MissingParts::BareIntegers(std::size_t codes,
+                                                       const ConfigCoverage& coverage) {
+  const TensorInfo& info = tensors_[codes];
+  const TypeInfo* const type = FindType(info.type);
+  if (type == nullptr || !type->is_integer() || type->bits != 8 || info.elements == 0 ||
+      config_.dialect == nullptr || !coverage.Covers(info)) {
+    return std::nullopt;
+  }
+  const auto layout = std::ranges::find_if(config_.dialect->layouts, [&](const Layout& one) {
+    return one.storage == Storage::kInt8 && info.name.ends_with(one.codes);
+  });
+  if (layout == config_.dialect->layouts.end()) return std::nullopt;
+  std::string name = info.name.substr(0, info.name.size() - layout->codes.size());
+  name += layout->scale;
+  if (Named(name) != nullptr || Elsewhere().contains(name)) return std::nullopt;
+  return Refusal(codes, "has no scales: a tensor called " + words::EscapeName(name) +
+                            " is missing; " + config_.file + " says " +
+                            words::Quoted(config_.method));
+}
+
+std::optional<UnreadWeight> MissingParts::LonePart(const CompanionName& row, std::size_t part,
+                                                   const ConfigCoverage& coverage) {
+  const TensorInfo& info = tensors_[part];
+  const std::string holds = "holds the " + std::string(RoleText(row.role)) + "s of ";
   // Others' names may end so ("logit_scale"); those of a part of their own do not.
   const bool is_part =
       row.companion.starts_with('.') || LeafOf(info.name).find("weight") != std::string::npos;
@@ -120,15 +154,14 @@ std::optional<UnreadWeight> MissingParts::LoneScales(const CompanionName& row, s
   const TensorInfo* const codes = Named(wanted.name);
   const std::string name = words::EscapeName(wanted.name);
   if (codes == nullptr || codes->elements == 0) {
-    return Refusal(scales, "holds the scales of codes that are not here: a tensor called " + name +
-                               (codes == nullptr ? " is missing" : " has no elements") +
-                               SaysText(row));
+    return Refusal(part, holds + "codes that are not here: a tensor called " + name +
+                             (codes == nullptr ? " is missing" : " has no elements") +
+                             SaysText(row));
   }
   const TypeInfo* const type = FindType(codes->type);
   if (type == nullptr || !type->is_integer() || TensorFits(row, *codes, true)) return std::nullopt;
-  return Refusal(scales, "holds the scales of " + name + ", which has the type " +
-                             std::string(TypeName(codes->type)) + ", and codes do not" +
-                             SaysText(row));
+  return Refusal(part, holds + name + ", which has the type " + std::string(TypeName(codes->type)) +
+                           ", and codes do not" + SaysText(row));
 }
 
 bool MissingParts::IsSaid(const CompanionName& row, const TensorInfo& codes,

@@ -36,14 +36,18 @@ class MissingParts {
   std::optional<UnreadWeight> TornApart(std::size_t codes);
 
   // Of the tensors that are not settled: packed codes without the scales that they need, or with
-  // what cannot be these, and scales whose codes are nowhere.
+  // what cannot be these, scales and zero points whose codes are nowhere, and integers of a byte
+  // without the scales that the configuration says they have.
   std::vector<UnreadWeight> Find(const std::unordered_set<std::size_t>& settled);
 
  private:
   std::optional<UnreadWeight> BareCodes(const CompanionName& row, std::size_t codes,
                                         const ConfigCoverage& coverage);
-  std::optional<UnreadWeight> LoneScales(const CompanionName& row, std::size_t scales,
-                                         const ConfigCoverage& coverage);
+  // Integers of a byte that the configuration says to have scales.
+  std::optional<UnreadWeight> BareIntegers(std::size_t codes, const ConfigCoverage& coverage);
+  // Scales or zero points without codes.
+  std::optional<UnreadWeight> LonePart(const CompanionName& row, std::size_t part,
+                                       const ConfigCoverage& coverage);
   // Whether the configuration, or something else that serves the same weight, says that the codes
   // of that name are the row's.
   bool IsSaid(const CompanionName& row, const formats::TensorInfo& codes,

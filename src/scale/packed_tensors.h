@@ -30,12 +30,19 @@ struct PackedTensors {
   std::span<const Companion* const> companions = {};
   // What the file's metadata says of its layer; null: nothing.
   const json::OrderedJson* description = nullptr;
+  // Gets what Find and Use are asked for: what else is there has no part in the values.
+  std::vector<std::size_t>* used = nullptr;
 
   const formats::TensorInfo& Info(std::size_t tensor) const {
     return reader.contents().tensors[tensor];
   }
   // The companion whose name's row ends so ("_zero_point"), or nothing.
   std::optional<std::size_t> Find(std::string_view ending) const;
+  // Takes a companion that was found otherwise.
+  std::size_t Use(std::size_t tensor) const {
+    if (used != nullptr) used->push_back(tensor);
+    return tensor;
+  }
   // The codes' name less an ending that it has.
   std::string Stem(std::string_view ending) const;
 };

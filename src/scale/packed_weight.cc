@@ -36,7 +36,8 @@ std::optional<ScaleFindings> PackedWeight::CountScales(const formats::TensorRead
 std::optional<std::size_t> PackedTensors::Find(std::string_view ending) const {
   const auto found = std::ranges::find_if(
       companions, [&](const Companion* one) { return one->row->companion == ending; });
-  return found != companions.end() ? std::optional((*found)->tensor) : std::nullopt;
+  if (found == companions.end()) return std::nullopt;
+  return Use((*found)->tensor);
 }
 
 std::string PackedTensors::Stem(std::string_view ending) const {

@@ -4,6 +4,7 @@
 #include "scale/quantization_config.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -63,15 +64,27 @@ class ConfigFiles {
   std::string problem_;
 };
 
-// Whether an object in it, at any depth, says how tensors are quantised: a multimodal model has one
-// configuration for each of its parts.
-bool SaysQuantised(const Json& json) {
-  if (!json.is_structured()) return false;
-  return std::ranges::any_of(json.items(), [](const auto& member) {
+// An object that says how tensors are quantised, and where it stands: "text_config.quantization".
+struct Said {
+  std::string at;
+  const Json* json;
+};
+
+// All, at any depth: a multimodal model has one for each of its parts. These are what is taken out
+// of a configuration whose tensors have become plain (ModelConfig::RemoveQuantisation).
+std::vector<Said> AllSaid(const Json& json, const std::string& at = {}) {
+  std::vector<Said> all;
+  if (!json.is_structured()) return all;
+  for (const auto& member : json.items()) {
     const Json& value = member.value();
-    return (value.is_object() && checkpoint::IsQuantisationKey(member.key())) ||
-           SaysQuantised(value);
-  });
+    std::string place = at.empty() ? member.key() : at + "." + member.key();
+    if (value.is_object() && checkpoint::IsQuantisationKey(member.key())) {
+      all.push_back({std::move(place), &value});
+    } else {
+      std::ranges::move(AllSaid(value, place), std::back_inserter(all));
+    }
+  }
+  return all;
 }
 
 // Each method has a word of its own for them, and some have another's.
@@ -140,7 +153,17 @@ QuantizationConfig Understand(ConfigFiles& files) {
     said = &Member(json, "quantization");
   }
   if (!said->is_object()) said = &Member(json, "compression_config");
-  if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
+  const std::vector<Said> parts = AllSaid(json);
+  if (!said->is_object() && !parts.empty()) {
+    said = parts.front().json;
+    const auto other =
+        std::ranges::find_if(parts, [&](const Said& one) { return *one.json != *said; });
+    if (other != parts.end()) {
+      config.refused = "is described in two ways: " + name + " says one in " +
+                       words::Escape(parts.front().at) + " and another in " +
+                       words::Escape(other->at);
+    }
+  }
   const auto all = Dialects();
   const auto has_own = [&](const Dialect* one) {
     return one != nullptr && one->file.IsRead() && files.Has(std::string(one->file.name));
@@ -148,14 +171,19 @@ QuantizationConfig Understand(ConfigFiles& files) {
   config.says_quantised =
       std::ranges::any_of(all, has_own) ||
       (files.Has(name) &&
-       (json.is_null() || name == checkpoint::kQuantizationFile || SaysQuantised(json)));
+       (json.is_null() || name == checkpoint::kQuantizationFile || !parts.empty()));
   if (said->is_object()) {
     config.file = name;
     ReadConfig(*said, config);
     config.json = shared(*said);
-    if (!has_own(config.dialect) || config.dialect->file.member.empty()) return config;
+    if (!has_own(config.dialect)) return config;
     Json beside = files.Read(std::string(config.dialect->file.name));
-    if (!beside.is_null()) config.beside = shared(std::move(beside));
+    if (config.dialect->file.member.empty()) {
+      if (beside.is_object()) config.copy = shared(std::move(beside));
+      config.copy_file = config.dialect->file.name;
+    } else if (!beside.is_null()) {
+      config.beside = shared(std::move(beside));
+    }
     return config;
   }
   for (const Dialect* const one : all) {

@@ -55,14 +55,19 @@ struct QuantizationConfig {
   const Dialect* dialect = nullptr;
   // Its JSON, an object, in its order; null where only `beside` says it.
   std::shared_ptr<const json::OrderedJson> json;
-  // What else config.json says in the same words, where it says it twice (MLX's); or null.
+  // What else says it in the same words: config.json a second time (MLX's), or the dialect's own
+  // file (GPTQ's quantize_config.json), which `copy_file` names; or null.
   std::shared_ptr<const json::OrderedJson> copy;
+  std::string copy_file;
   std::shared_ptr<const json::OrderedJson> beside;  // all of the dialect's own file
   std::vector<WeightScheme> schemes;
   std::vector<std::string> ignored;  // layers that have none, as the configuration names them
   // Whether weights have no other form than the schemes' (there are none if the method is not read
   // here). If not, the schemes bind only weights whose codes have their bits.
   bool is_complete = false;
+  // Why none of the weights that it describes are read, as it goes on from a weight's name: "is of
+  // layers that ..."; empty: they are.
+  std::string refused;
   // Whether the method's weights are of no form that is read here, or of one that nobody knows.
   bool is_foreign = false;
 };

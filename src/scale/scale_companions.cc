@@ -271,7 +271,7 @@ class CompanionFinder {
       return;
     }
     place.serves = row;
-    names_.push_back({i, info.name.substr(0, info.name.size() - row->companion.size()), {}});
+    names_.push_back({i, info.name.substr(0, info.name.size() - row->companion.size()), {}, true});
   }
 
   // Marks say of tensors that have no scales of their own that they are scaled.
@@ -332,6 +332,7 @@ class CompanionFinder {
           companion.served = place.served;
         } else {
           companion.of = name->text;
+          companion.is_of_layer = name->is_layer;
         }
       } else if (const auto misfit = by_companion.find(i); misfit != by_companion.end()) {
         const std::size_t served = misfit->second->tensor;
@@ -357,6 +358,7 @@ class CompanionFinder {
     std::uint32_t tensor;
     std::string text;
     std::string file;
+    bool is_layer = false;
   };
 
   const formats::FileContents& contents_;

@@ -41,6 +41,7 @@ struct Companion {
   // If names told it: their row, and the tensor's index if it stands in the same contents.
   const CompanionName* row = nullptr;
   std::optional<std::size_t> served = {};
+  bool is_of_layer = false;  // `of` is a layer: no tensor by which it is told stands anywhere
 
   std::string Text() const { return std::string(role) + " of " + of; }
 };

@@ -15,6 +15,7 @@
 #include "json/ordered_json.h"
 #include "scale/missing_parts.h"
 #include "scale/packed_tensors.h"
+#include "scale/stray_parts.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -54,7 +55,10 @@ class Finder {
     ReadLone(served);
     RefuseMissing();
     RefuseTakenNames();
+    RefuseStray();
+    RefuseDescribed();
     if (config_.is_foreign) LeaveToMethod();
+    ServeOpaque();
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
     std::stable_sort(result_.unread.begin(), result_.unread.end(), by_tensor);
     std::sort(result_.opaque.begin(), result_.opaque.end(), by_tensor);
@@ -173,12 +177,15 @@ class Finder {
     const bool is_described = IsDescribed(codes, companions);
     if (config_.is_foreign && !is_described) return false;
     if (is_described && HasScaleElsewhere(codes)) return true;
-    const PackedTensors tensors = {reader_, config_, codes, companions,
-                                   DescriptionOf(tensors_[codes].name)};
+    std::vector<std::size_t> asked;
+    const PackedTensors tensors = {
+        reader_, config_, codes, companions, DescriptionOf(tensors_[codes].name), &asked};
     PackedReading found;
+    std::vector<std::size_t> used;
     const Dialect* dialect = nullptr;
     for (const Dialect* const one :
          is_described ? std::vector{of_metadata_.dialect} : PackersOf(codes, companions)) {
+      asked.clear();
       PackedReading reading = one->read_packed(tensors);
       if (!reading.Fits()) continue;
       if (dialect != nullptr && found.weight != nullptr && reading.weight != nullptr) {
@@ -189,12 +196,21 @@ class Finder {
       }
       if (dialect != nullptr && (found.weight != nullptr || reading.weight == nullptr)) continue;
       found = std::move(reading);
+      used = asked;
       dialect = one;
     }
     if (dialect == nullptr) return false;
     if (found.opaque.empty() && IsTornApart(codes)) return true;
     if (found.weight == nullptr) {
       RefusePacked(codes, companions, found);
+      return true;
+    }
+    if (const Companion* const other = UnusedPart(companions, used); other != nullptr) {
+      Refuse(codes, ErrorKind::kContents,
+             ShapedName(tensors_[codes]) + " has a " + std::string(RoleText(other->row->role)) +
+                 ", " + words::EscapeName(tensors_[other->tensor].name) + ", that no weight of " +
+                 std::string(dialect->name) + " has");
+      result_.unread.back().remedy = Remedy::kKeepPacked;
       return true;
     }
     ScaledWeight& weight = result_.weights.emplace_back();
@@ -207,9 +223,25 @@ class Finder {
     weight.shape = weight.reading.shape = std::move(found.shape);
     weight.reading.dialect = dialect;
     weight.reading.packed = std::move(found.weight);
-    weight.evidence = found.said_by.empty() ? EvidenceText(config_, found.said)
-                                            : found.said_by + " says " + found.said + kAllFits;
+    // What a configuration of another's weights says is no evidence.
+    const bool is_said = config_.dialect == nullptr || config_.dialect == dialect;
+    weight.evidence = !found.said_by.empty() ? found.said_by + " says " + found.said + kAllFits
+                      : is_said              ? EvidenceText(config_, found.said)
+                                             : EvidenceText({}, {});
     return true;
+  }
+
+  // A part of a weight's values that its reader did not look at; or null.
+  static const Companion* UnusedPart(const std::vector<const Companion*>& companions,
+                                     const std::vector<std::size_t>& used) {
+    constexpr CompanionRole kParts[] = {CompanionRole::kScale, CompanionRole::kSecondScale,
+                                        CompanionRole::kZeroPoint, CompanionRole::kOrder,
+                                        CompanionRole::kCodeMap};
+    const auto unused = std::ranges::find_if(companions, [&](const Companion* one) {
+      return std::ranges::count(kParts, one->row->role) != 0 &&
+             std::ranges::count(used, one->tensor) == 0;
+    });
+    return unused != companions.end() ? *unused : nullptr;
   }
 
   void RefusePacked(std::size_t codes, const std::vector<const Companion*>& companions,
@@ -265,7 +297,9 @@ class Finder {
     for (const ScaledWeight& one : result_.weights) settled.insert(one.codes);
     for (const UnreadWeight& one : result_.unread) settled.insert(one.tensor);
     for (const OpaqueTensor& one : result_.opaque) settled.insert(one.tensor);
-    for (const Companion& one : found_.companions) settled.insert(one.tensor);
+    for (const Companion& one : found_.companions) {
+      if (!one.is_of_layer) settled.insert(one.tensor);
+    }
     std::ranges::move(missing_.Find(settled), std::back_inserter(result_.unread));
   }
   bool IsTornApart(std::size_t codes) {
@@ -403,6 +437,29 @@ class Finder {
     return config.file + " says " + method + (said.empty() ? "" : ", " + said) + kAllFits;
   }
 
+  // What stands beside them, or describes them, under a name that makes another weight of them.
+  void RefuseStray() {
+    std::vector<UnreadWeight> refused = FindStrayParts(tensors_, described_, result_.weights);
+    std::unordered_set<std::size_t> codes;
+    for (UnreadWeight& one : refused) {
+      codes.insert(one.tensor);
+      result_.unread.push_back(std::move(one));
+    }
+    std::erase_if(result_.weights,
+                  [&](const ScaledWeight& weight) { return codes.contains(weight.codes); });
+  }
+
+  // What the configuration says of them keeps all from being read.
+  void RefuseDescribed() {
+    if (config_.refused.empty()) return;
+    for (const ScaledWeight& weight : result_.weights) {
+      result_.unread.push_back({weight.codes, ErrorKind::kUnsupported,
+                                ShapedName(tensors_[weight.codes]) + " " + config_.refused,
+                                Remedy::kKeepPacked});
+    }
+    result_.weights.clear();
+  }
+
   // The plain weight's name must be free.
   void RefuseTakenNames() {
     std::unordered_set<std::string_view> wanted;
@@ -423,8 +480,7 @@ class Finder {
     });
   }
 
-  // If the method is not read here, integers that nothing else explains are its weights, and floats
-  // of the same layers serve them.
+  // If the method is not read here, integers that nothing else explains are its weights.
   void LeaveToMethod() {
     const std::string method = words::Quoted(config_.method);
     // Names of tensors are those of several methods: of one that they do not tell, its own.
@@ -439,18 +495,28 @@ class Finder {
       if (is_its(one.tensor)) result_.opaque.push_back({one.tensor, method});
     }
     std::erase_if(result_.unread, [&](const UnreadWeight& one) { return is_its(one.tensor); });
+    const std::unordered_set<std::size_t> explained = Explained();
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (is_its(i) && tensors_[i].elements > 1 && !IsBuffer(tensors_[i].name) &&
+          !explained.contains(i)) {
+        result_.opaque.push_back({i, method});
+      }
+    }
+  }
+
+  std::unordered_set<std::size_t> Explained() const {
     std::unordered_set<std::size_t> explained;
     for (const ScaledWeight& one : result_.weights) explained.insert(one.codes);
     for (const OpaqueTensor& one : result_.opaque) explained.insert(one.tensor);
     for (const Companion& one : found_.companions) explained.insert(one.tensor);
     for (const ScaledTensor& one : found_.scaled) explained.insert(one.tensor);
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      if (is_its(i) && tensors_[i].elements > 1 && !IsBuffer(tensors_[i].name) &&
-          !explained.contains(i)) {
-        result_.opaque.push_back({i, method});
-        explained.insert(i);
-      }
-    }
+    return explained;
+  }
+
+  // What else stands in a layer whose weights are not read serves these, whatever it is called.
+  void ServeOpaque() {
+    if (result_.opaque.empty()) return;
+    const std::unordered_set<std::size_t> explained = Explained();
     std::unordered_map<std::string, std::size_t> layers;
     for (const OpaqueTensor& one : result_.opaque) {
       layers.try_emplace(LayerOf(tensors_[one.tensor].name), one.tensor);

@@ -17,13 +17,14 @@ PackedReading ReadAutoRound(const PackedTensors& tensors) {
   if (!IsAmong(kAutoRoundMethods, tensors.config.method)) return {};
   QweightSettings settings = SettingsOf(tensors.config);
   std::string& format = settings.format;
-  if (format == "auto_round:auto_awq") {
+  // Its readers take the short words for these.
+  if (format == "auto_round:auto_awq" || format == "auto_round:awq") {
     format = "gemm";
     PackedReading reading = ReadAwq(tensors, settings);
     return reading.Fits() ? std::move(reading) : RefuseQweight(tensors, settings, true);
   }
   // The usual one stores zero points less 1, and the others do not.
-  if (format == "auto_round:auto_gptq") {
+  if (format == "auto_round:auto_gptq" || format == "auto_round:gptq" || format == "auto") {
     format = "gptq";
   } else if (format == "auto_round" || format == "auto_round:gptqmodel") {
     format = "gptq_v2";

@@ -245,8 +245,8 @@ class ComfyLayer {
                core::ErrorKind::kUnsupported);
         return false;
       }
-      if (role == kSecondScale) global_ = one->tensor;
-      if (role == kZeroPoint) zero_ = one->tensor;
+      if (role == kSecondScale) global_ = tensors_.Use(one->tensor);
+      if (role == kZeroPoint) zero_ = tensors_.Use(one->tensor);
     }
     const auto lacks = [&](const std::optional<std::size_t>& tensor, std::string_view ending) {
       if (!tensor) {

@@ -97,8 +97,11 @@ constexpr WrittenLayout kCompressedTensorsWritten[] = {
 constexpr std::string_view kCompressedTensorsMethods[] = {"compressed-tensors"};
 constexpr const char* kCompressedTensorsExceptions[] = {"ignore"};
 
+constexpr const char* kTransforms[] = {"transform_config"};
+
 void ReadCompressedTensors(const Json& json, QuantizationConfig& config) {
   ReadGroups(json, config);
+  RefuseRotated(json, kTransforms, config);
   config.is_complete = !config.schemes.empty();
 }
 

@@ -117,10 +117,22 @@ std::string QweightSettings::Text() const {
   return text;
 }
 
-QweightSettings SettingsOf(const QuantizationConfig& config) {
+namespace {
+
+// The word for the format, in lower case.
+std::string FormatOf(const Json& json, const char* key, std::string& misread) {
+  const Json& said = Member(json, key);
+  if (!said.is_null() && !said.is_string()) {
+    misread = "says \"" + std::string(key) + "\" " + json::Dumped(said).substr(0, 40);
+  }
+  std::string format = Text(said);
+  std::ranges::transform(format, format.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  return format;
+}
+
+QweightSettings SettingsOfJson(const Json& json) {
   QweightSettings settings;
-  if (config.json == nullptr) return settings;
-  const Json& json = *config.json;
   settings.is_said = true;
   if (const auto bits = Integer(json, {"bits", "w_bit"}, 1, 8, settings.misread)) {
     settings.bits = static_cast<int>(*bits);
@@ -134,11 +146,22 @@ QweightSettings SettingsOf(const QuantizationConfig& config) {
   settings.has_exceptions =
       (dynamic.is_object() && !dynamic.empty()) || (extra.is_object() && !extra.empty());
   settings.is_symmetric = Member(json, "sym") != false;
+  settings.says_symmetric = Member(json, "sym") == true;
   settings.words = Text(Member(json, "pack_dtype"));
   if (settings.words.starts_with("torch.")) settings.words.erase(0, 6);
   settings.is_ordered = Member(json, "desc_act") == true;
-  for (const char* const key : {"packing_format", "checkpoint_format", "format", "version"}) {
-    if (settings.format.empty()) settings.format = Text(Member(json, key));
+  // GPTQModel's older word and its new one.
+  const std::string old = FormatOf(json, "format", settings.misread);
+  settings.format = FormatOf(json, "checkpoint_format", settings.misread);
+  if (IsAmong(kGptqFormats, old) && IsAmong(kGptqFormats, settings.format) && !old.empty() &&
+      !settings.format.empty() && old != settings.format) {
+    settings.misread = "says \"checkpoint_format\" " + words::Quoted(settings.format) +
+                       " and \"format\" " + words::Quoted(old);
+  }
+  if (settings.format.empty()) settings.format = old;
+  if (settings.format.empty()) settings.format = Text(Member(json, "version"));
+  if (std::string format = FormatOf(json, "packing_format", settings.misread); !format.empty()) {
+    settings.format = std::move(format);
   }
   std::ranges::transform(settings.format, settings.format.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
@@ -147,12 +170,48 @@ QweightSettings SettingsOf(const QuantizationConfig& config) {
   return settings;
 }
 
+// Which member two files say differently; empty: none.
+std::string Contradiction(const QweightSettings& a, const QweightSettings& b) {
+  if (a.bits != 0 && b.bits != 0 && a.bits != b.bits) return "bits";
+  if (a.group && b.group && a.group != b.group) return "group_size";
+  if (a.says_symmetric && !b.is_symmetric) return "sym";
+  if (b.says_symmetric && !a.is_symmetric) return "sym";
+  if (!a.format.empty() && !b.format.empty() && a.format != b.format) return "checkpoint_format";
+  return {};
+}
+
+}  // namespace
+
+QweightSettings SettingsOf(const QuantizationConfig& config) {
+  if (config.json == nullptr) return {};
+  QweightSettings settings = SettingsOfJson(*config.json);
+  if (config.copy == nullptr) return settings;
+  const QweightSettings copy = SettingsOfJson(*config.copy);
+  if (const std::string member = Contradiction(settings, copy); !member.empty()) {
+    settings.misread =
+        "and " + config.copy_file + " say different things of " + words::Quoted(member);
+  } else if (settings.misread.empty() && !copy.misread.empty()) {
+    settings.misread = "stands beside " + config.copy_file + ", which " + copy.misread;
+  }
+  if (settings.bits == 0) settings.bits = copy.bits;
+  if (!settings.group) settings.group = copy.group;
+  if (settings.format.empty()) settings.format = copy.format;
+  settings.is_symmetric = settings.is_symmetric && copy.is_symmetric;
+  settings.says_symmetric = settings.says_symmetric || copy.says_symmetric;
+  settings.is_ordered = settings.is_ordered || copy.is_ordered;
+  settings.has_exceptions = settings.has_exceptions || copy.has_exceptions;
+  return settings;
+}
+
+constexpr const char* kOnlineRotations[] = {"rotation_config", "spinquant_config"};  // auto-round's
+
 void ReadQweightConfig(const Json& json, QuantizationConfig& config) {
   const Json& type = Member(json, "data_type");  // auto-round's
   if (!type.is_null() && Text(type) != "int") return;
   QuantizationConfig alone;
   alone.json = std::make_shared<const Json>(json);
   const QweightSettings settings = SettingsOf(alone);
+  RefuseRotated(json, kOnlineRotations, config);
   config.is_complete = true;
   if (settings.bits == 0) return;
   WeightScheme& scheme = config.schemes.emplace_back();
@@ -351,11 +410,18 @@ PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& sett
                   std::string(is_second ? "2" : "1") + " of the format stores them, and " +
                   tensors.config.file + " says version " + (is_second ? "1" : "2"));
   }
+  const int middle = 1 << (bits - 1);
+  if (seen == GptqZeros::kUnknown && settings.says_symmetric && !settings.has_exceptions) {
+    return refuse("has zero points that are not those of a symmetric weight (" +
+                  std::to_string(middle - 1) + " or " + std::to_string(middle) +
+                  " in all places), and " + tensors.config.file + " says that it is one");
+  }
   const GptqZeros zeros = said != GptqZeros::kUnknown ? said : seen;
   if (zeros == GptqZeros::kUnknown) {
     return refuse(
-        "has zero points that differ, and no configuration says whether they are stored less 1 "
-        "(\"checkpoint_format\": \"gptq\") or as they are (\"gptq_v2\")");
+        "has zero points that are not a symmetric weight's, and no configuration says whether "
+        "they are stored less 1 (\"checkpoint_format\": \"gptq\") or as they are (\"gptq_v2\"); "
+        "put the config.json or quantize_config.json beside it that it was published with");
   }
 
   IntegerGroups made;

@@ -33,10 +33,11 @@ struct QweightSettings {
   std::optional<std::uint64_t> group = {};  // 0: a group is a row
   bool has_exceptions = false;              // some weights have other bits or groups
   bool is_symmetric = true;
-  bool is_ordered = false;   // columns are of groups in an order of their own
-  std::string format = {};   // "gptq_v2", "gemm", "auto_round:auto_awq" ..., in lower case
-  std::string words = {};    // "int32": what several codes are packed in
-  std::string misread = {};  // "says \"bits\" 16": a number that such weights do not have
+  bool says_symmetric = false;  // and not by saying nothing
+  bool is_ordered = false;      // columns are of groups in an order of their own
+  std::string format = {};      // "gptq_v2", "gemm", "auto_round:auto_awq" ..., in lower case
+  std::string words = {};       // "int32": what several codes are packed in
+  std::string misread = {};     // "says \"bits\" 16": a number that such weights do not have
 
   // "4-bit integers, groups of 128"; empty where nothing is said.
   std::string Text() const;

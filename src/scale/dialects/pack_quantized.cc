@@ -126,6 +126,16 @@ const WeightScheme* SchemeOf(const PackedTensors& tensors, int bits, std::uint64
   return found;
 }
 
+// "4-bit floats, groups of 32"
+std::string SaidText(const WeightScheme& scheme) {
+  std::string text = scheme.Text();
+  if (scheme.bits == 0 || !scheme.misread.empty() || text.find("-bit") != std::string::npos) {
+    return text;
+  }
+  return std::to_string(scheme.bits) + (scheme.is_integer ? "-bit integers, " : "-bit floats, ") +
+         text;
+}
+
 }  // namespace
 
 PackedReading ReadPackQuantized(const PackedTensors& tensors) {
@@ -191,7 +201,7 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
     return refuse("has " + std::to_string(bits) + "-bit integers, " +
                   words::CountText(groups, "scale") + " for " + std::to_string(columns) +
                   " columns, and " + tensors.config.file + " says " +
-                  tensors.config.schemes.front().Text());
+                  SaidText(tensors.config.schemes.front()));
   }
   if (scheme == nullptr && columns % groups != 0) {
     return refuse("has " + std::to_string(columns) + " columns in " +
