@@ -61,6 +61,13 @@ enum class ScaledFormat : std::uint8_t {
                // all that runtimes load as one matrix (docs/scales.md)
   kMxfp8E5M2,  // float8e5m2; measured, not written
   kMxfp6E3M2,  // float6e3m2; measured, not written
+  // GGUF's blocks of 32 along the last dimension, each with a float16 scale; the two that end in 1
+  // have a float16 that is their least value, too. Of a .gguf output.
+  kQ8_0,
+  kQ5_1,
+  kQ5_0,
+  kQ4_1,
+  kQ4_0,
 };
 TENSORCAST_API std::string_view ScaledFormatName(ScaledFormat format);  // "fp8-block"
 TENSORCAST_API std::optional<ScaledFormat> ParseScaledFormat(std::string_view name);
@@ -126,8 +133,8 @@ TENSORCAST_API std::string_view KeepName(Keep keep);  // "small"
 TENSORCAST_API std::span<const Keep> Keeps();
 TENSORCAST_API std::optional<Keep> ParseKeep(std::string_view name);
 
-// The format of an output is that of its ending: .safetensors, .npy, .npz, .pb, or .onnx of a
-// model. An input may be a directory of safetensors or torch files, as Hugging Face's libraries lay
+// The format of an output is that of its ending: .safetensors, .npy, .npz, .pb, .gguf, or .onnx of
+// a model. An input may be a directory of safetensors or torch files, as Hugging Face's libraries lay
 // a checkpoint out; an output without such an ending is then another.
 struct RequestedFile {
   std::string input;

@@ -64,7 +64,11 @@ std::string FormatSpelling(std::string_view name) {
 }
 
 const scale::ScaledFormat* FormatNamed(std::string_view name) {
-  return scale::FindScaledFormat(FormatSpelling(name));
+  const auto all = scale::ScaledFormats();
+  const auto found = std::ranges::find_if(all, [&](const scale::ScaledFormat& format) {
+    return FormatSpelling(format.name) == FormatSpelling(name);
+  });
+  return found != all.end() ? &*found : nullptr;
 }
 
 // Scaled formats that a misspelt name may have meant: "nvfp4".
@@ -89,7 +93,9 @@ std::string_view MeaningOf(std::string_view name) {
   for (const Meaning& meaning : kMeanings) {
     if (meaning.name == lower) return meaning.said;
   }
-  return IsGgufBlock(lower) ? "is a scaled layout of GGUF's, not supported" : "";
+  return IsGgufBlock(lower) ? "is a type of GGUF's that is not written; q8_0, q5_1, q5_0, q4_1, "
+                              "q4_0, mxfp4 and nvfp4 are"
+                            : "";
 }
 
 // "; the nearest are float16, bfloat16", or nothing where none is near.
@@ -150,7 +156,9 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name) {
   if (const std::optional<DataType> type = ParseType(name)) return *type;
   if (const scale::ScaledFormat* const format = FormatNamed(name); format != nullptr) {
     Refuse(where, fmt::format("{} is a scaled format, which is not taken here; its elements are {}",
-                              format->name, TypeName(format->scaling.element)));
+                              format->name,
+                              format->is_of_blocks ? "integers of a few bits"
+                                                   : TypeName(format->scaling.element)));
   }
   if (const std::string_view meaning = MeaningOf(name); !meaning.empty()) {
     Refuse(where, fmt::format("'{}' {}", words::Escape(name), meaning));

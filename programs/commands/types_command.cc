@@ -58,6 +58,12 @@ std::string CellText(const scale::ScaledFormat& format) {
   return fmt::format("{} in a row", format.block_columns);
 }
 
+// "float4e2m1"; of GGUF's integers "5 bits", the digit being in their names.
+std::string CodesText(const scale::ScaledFormat& format) {
+  if (format.is_of_blocks) return fmt::format("{} bits", format.name[1]);
+  return std::string(TypeName(format.scaling.element));
+}
+
 std::vector<std::string_view> LayoutNames(const scale::ScaledFormat& format) {
   std::vector<std::string_view> names;
   for (const scale::FormatWriter& one : scale::WritersOf(format)) {
@@ -84,8 +90,8 @@ std::string FormatTable() {
   for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
     std::vector<std::string_view> layouts = LayoutNames(format);
     if (layouts.empty()) layouts = {"measured only"};
-    table.Add({std::string(format.name), std::string(TypeName(format.scaling.element)),
-               CellText(format), std::string(TypeName(format.scaling.scale)),
+    table.Add({std::string(format.name), CodesText(format), CellText(format),
+               std::string(TypeName(format.scaling.scale)),
                fmt::format("{}", fmt::join(RuleNames(format), " ")),
                has_room ? fmt::format("{}", fmt::join(layouts, " ")) : std::string(layouts[0])});
     for (std::size_t i = 1; i < layouts.size() && !has_room; ++i) {
@@ -155,7 +161,7 @@ void PrintTypesJson() {
   json.Array("scaled_formats", scale::ScaledFormats(),
              [](const scale::ScaledFormat& format) -> Json {
                return {{"name", format.name},
-                       {"codes", TypeName(format.scaling.element)},
+                       {"codes", CodesText(format)},
                        {"a_scale_for", CellText(format)},
                        {"scales", TypeName(format.scaling.scale)},
                        {"scale_rules", RuleNames(format)},

@@ -221,11 +221,11 @@ def plan(
     Parameters
     ----------
     src, dst : path
-        .safetensors, .npy, .npz, .pb, .onnx, or checkpoints' directories; src also .pt, .pth, .bin,
-        .ckpt and .gguf.
+        .safetensors, .npy, .npz, .pb, .onnx, .gguf, or checkpoints' directories; src also .pt,
+        .pth, .bin and .ckpt.
     to : type, optional
         Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
-        int8-row, mxfp8, mxfp6, mxfp4, nvfp4.
+        int8-row, mxfp8, mxfp6, mxfp4, nvfp4, or of a .gguf q8_0, q5_1, q5_0, q4_1, q4_0.
     rules : mapping or pairs of str and type
         Patterns of names, and what tensors that match become; the first that matches wins.
     only, exclude : iterable of str

@@ -57,7 +57,7 @@ Decided Decide(const Survey& survey, const Matching& matching, const SelectionRe
                const Sink& sink, const Opening& opening, const JobOptions& options) {
   Decided decided;
   std::vector<Decision>& decisions = decided.decisions;
-  decisions = Select(survey, matching, request, sink.has_graph());
+  decisions = Select(survey, matching, request, sink.tells_weights());
   RefuseUnread(survey, decisions);
   if (!sink.gives_types_back()) RefusePacked(survey, decisions);
   sink.Restrict(decisions, options);

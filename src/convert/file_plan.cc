@@ -52,7 +52,7 @@ void AddScaled(const formats::TensorInfo& source, const scale::WrittenForm& form
     formats::TensorInfo& info = tensors.emplace_back(source);
     info.name = std::move(made.name);
     info.type = made.type;
-    info.dtype.clear();
+    info.dtype = made.dtype;
     info.stored_as = {};
     info.shape = std::move(made.shape);
     info.elements = *core::CheckedProduct(info.shape);
@@ -99,6 +99,16 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
 void CheckScaled(const Sink& sink, const std::string& path, std::span<const TensorJob> jobs) {
   for (const TensorJob& job : jobs) {
     if (!IsQuantiseJob(job)) continue;
+    if (job.scaled.IsOfBlocks() != sink.holds_blocks()) {
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(path) + ": " +
+                      (sink.holds_blocks() ? "a .gguf holds scaled weights in GGUF's blocks, and " +
+                                                 std::string(job.scaled.format->name) + " is none"
+                                           : std::string(job.scaled.format->name) +
+                                                 " in GGUF's blocks is written to .gguf files"),
+                  path);
+    }
+    if (job.scaled.IsOfBlocks()) continue;
     if (!sink.holds_scaled_weights()) {
       throw Error(ErrorKind::kUnsupported,
                   words::PathText(path) +

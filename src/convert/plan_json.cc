@@ -62,7 +62,9 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
     for (const scale::WrittenTensor& one :
          scale::TensorsOf(job.scaled, tensor.name, tensor.shape)) {
       json["made"]["tensors"].push_back(
-          {{"name", BytesJson(one.name)}, {"type", TypeName(one.type)}, {"shape", one.shape}});
+          {{"name", BytesJson(one.name)},
+           {"type", one.dtype.empty() ? TypeName(one.type) : one.dtype},
+           {"shape", one.shape}});
     }
   }
   json["reason"] = ReasonName(decision.reason);

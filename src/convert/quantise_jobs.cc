@@ -22,6 +22,7 @@
 
 #include "core/given.h"
 #include "files/error.h"
+#include "scale/gguf_quantiser.h"
 #include "scale/quantiser.h"
 #include "scale/written_form.h"
 
@@ -39,6 +40,53 @@ struct Buffers {
 template <class T> std::span<T> Sized(std::vector<T>& buffer, std::uint64_t n) {
   if (buffer.size() < n) buffer.resize(static_cast<std::size_t>(n));
   return std::span(buffer).first(static_cast<std::size_t>(n));
+}
+
+// Calls run(first, end, buffers) for chunks of `size` of so many elements, on all threads. Of
+// several that throw, what the first of them threw is thrown.
+template <class Function>
+void ForChunks(std::uint64_t elements, std::uint64_t size, const JobOptions& options,
+               std::mutex& mutex, const Function& run) {
+  const std::uint64_t chunks = elements / size + (elements % size != 0);
+  struct State {
+    const Function& run;
+    const JobOptions& options;
+    std::mutex& mutex;
+    std::uint64_t elements, size, chunks;
+    std::atomic<std::uint64_t> next{0};
+    std::atomic<bool> has_failed{false};
+    std::exception_ptr error = nullptr;
+    std::uint64_t error_chunk = 0;
+  } state{run, options, mutex, elements, size, chunks};
+  const auto work = [](void* self, std::size_t) {
+    State& s = *static_cast<State*>(self);
+    std::uint64_t chunk = 0;
+    try {
+      Buffers buffers;
+      while (!s.has_failed.load(std::memory_order_relaxed)) {
+        chunk = s.next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= s.chunks) return;
+        files::StopIfInterrupted(s.options.interrupted);
+        const std::uint64_t first = chunk * s.size;
+        s.run(first, first + std::min(s.size, s.elements - first), buffers);
+      }
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(s.mutex);
+      if (!s.error || chunk < s.error_chunk) {
+        s.error = std::current_exception();
+        s.error_chunk = chunk;
+      }
+      s.has_failed.store(true, std::memory_order_relaxed);
+    }
+  };
+  const auto workers =
+      static_cast<std::size_t>(std::min<std::uint64_t>(WorkersOf(options), chunks));
+  if (workers > 1) {
+    core::GivenExecutor(options.executor).ParallelFor(workers, work, &state);
+  } else {
+    work(&state, 0);
+  }
+  if (state.error) std::rethrow_exception(state.error);
 }
 
 class QuantiseJob {
@@ -257,48 +305,8 @@ class QuantiseJob {
     done_(read, writer_ != nullptr ? written : 0);
   }
 
-  // Calls run(first, end, buffers) for chunks of `size` elements, on all threads. Of several that
-  // throw, what the first of them threw is thrown.
   template <class Function> void ForChunks(std::uint64_t size, const Function& run) {
-    const std::uint64_t chunks = info_.elements / size + (info_.elements % size != 0);
-    struct State {
-      const Function& run;
-      QuantiseJob& job;
-      std::uint64_t size, chunks;
-      std::atomic<std::uint64_t> next{0};
-      std::atomic<bool> has_failed{false};
-      std::exception_ptr error = nullptr;
-      std::uint64_t error_chunk = 0;
-    } state{run, *this, size, chunks};
-    const auto work = [](void* self, std::size_t) {
-      State& s = *static_cast<State*>(self);
-      std::uint64_t chunk = 0;
-      try {
-        Buffers buffers;
-        while (!s.has_failed.load(std::memory_order_relaxed)) {
-          chunk = s.next.fetch_add(1, std::memory_order_relaxed);
-          if (chunk >= s.chunks) return;
-          files::StopIfInterrupted(s.job.options_.interrupted);
-          const std::uint64_t first = chunk * s.size;
-          s.run(first, first + std::min(s.size, s.job.info_.elements - first), buffers);
-        }
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(s.job.mutex_);
-        if (!s.error || chunk < s.error_chunk) {
-          s.error = std::current_exception();
-          s.error_chunk = chunk;
-        }
-        s.has_failed.store(true, std::memory_order_relaxed);
-      }
-    };
-    const auto workers =
-        static_cast<std::size_t>(std::min<std::uint64_t>(WorkersOf(options_), chunks));
-    if (workers > 1) {
-      core::GivenExecutor(options_.executor).ParallelFor(workers, work, &state);
-    } else {
-      work(&state, 0);
-    }
-    if (state.error) std::rethrow_exception(state.error);
+    convert::ForChunks(info_.elements, size, options_, mutex_, run);
   }
 
   const formats::TensorReader& reader_;
@@ -319,10 +327,74 @@ class QuantiseJob {
   std::unique_ptr<LossMeter> meter_;
 };
 
+// A weight that becomes GGUF's blocks: each chunk is read, made and written by itself.
+class BlockJob {
+ public:
+  BlockJob(const formats::TensorReader& reader, const TensorJob& job, formats::TensorWriter* writer,
+           const JobOptions& options, const QuantiseProgress& done)
+      : reader_(reader),
+        job_(job),
+        writer_(writer),
+        options_(options),
+        done_(done),
+        info_(reader.contents().tensors.at(job.tensor)),
+        blocks_(*scale::FindGgufBlocks(job.scaled.layout->block)),
+        quantiser_(info_.type, blocks_.type, options.target) {}
+
+  std::unique_ptr<LossMeter> Run() {
+    std::unique_ptr<LossMeter> all;
+    if (options_.measure) all = std::make_unique<LossMeter>(quantiser_.Meter());
+    const auto bits = static_cast<std::uint64_t>(FindType(info_.type)->bits);
+    const std::uint64_t piece =
+        std::max(kRangeGrain, ChunkBytesOf(options_) * 8 / (bits + 9) / kRangeGrain * kRangeGrain);
+    std::mutex mutex;
+    ForChunks(info_.elements, piece, options_, mutex,
+              [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
+                std::unique_ptr<LossMeter> meter;
+                if (all != nullptr) meter = std::make_unique<LossMeter>(quantiser_.Meter());
+                RunPiece(first, end - first, buffers, meter.get());
+                const std::lock_guard<std::mutex> lock(mutex);
+                if (meter != nullptr) CheckStatus(all->Merge(*meter), info_);
+                done_(*StorageBytes(info_.type, end - first),
+                      writer_ != nullptr ? BytesOf(end - first) : 0);
+              });
+    return all;
+  }
+
+ private:
+  std::uint64_t BytesOf(std::uint64_t elements) const {
+    return elements / blocks_.values * blocks_.bytes;
+  }
+  void RunPiece(std::uint64_t first, std::uint64_t n, Buffers& buffers, LossMeter* meter) {
+    const std::uint64_t begin = *StorageBytes(info_.type, first);
+    const std::span<std::byte> in = Sized(buffers.in, *StorageBytes(info_.type, first + n) - begin);
+    reader_.Read(job_.tensor, begin, in);
+    const std::span<std::byte> out = Sized(buffers.out, BytesOf(n));
+    if (const auto block = quantiser_.Encode(in, 0, first, n, out, meter)) {
+      throw files::Error(core::ErrorKind::kContents,
+                         words::EscapeName(info_.name) + ": block " +
+                             std::to_string(first / blocks_.values + *block) +
+                             " has values whose scale float16, as " + std::string(blocks_.type) +
+                             " has it, does not hold",
+                         Remedy::kNone, info_.name);
+    }
+    if (writer_ != nullptr) writer_->Write(job_.output, BytesOf(first), out);
+  }
+
+  const formats::TensorReader& reader_;
+  const TensorJob& job_;
+  formats::TensorWriter* const writer_;
+  const JobOptions& options_;
+  const QuantiseProgress& done_;
+  const TensorInfo& info_;
+  const scale::GgufBlocks& blocks_;
+  const scale::GgufQuantiser quantiser_;
+};
+
 }  // namespace
 
 std::uint64_t ReadingsOf(const TensorJob& job, std::span<const std::uint64_t> shape) {
-  return IsQuantiseJob(job) && job.scaled.NeedsAllValues(shape) ? 2 : 1;
+  return IsQuantiseJob(job) && !job.scaled.IsOfBlocks() && job.scaled.NeedsAllValues(shape) ? 2 : 1;
 }
 
 std::optional<std::uint32_t> GroupOf(const TensorJob& job, const JobOptions& options) {
@@ -338,6 +410,7 @@ std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> s
 std::unique_ptr<LossMeter> RunQuantiseJob(const formats::TensorReader& reader, const TensorJob& job,
                                           formats::TensorWriter* writer, const JobOptions& options,
                                           const QuantiseProgress& done) {
+  if (job.scaled.IsOfBlocks()) return BlockJob(reader, job, writer, options, done).Run();
   return QuantiseJob(reader, job, writer, options, done).Run();
 }
 

@@ -34,7 +34,8 @@ std::optional<Keep> KeptBy(std::span<const Keep> keep, const Candidate& candidat
 }
 
 std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
-                                    const MisreadWeights& misread, bool is_named, bool has_graph) {
+                                    const MisreadWeights& misread, bool is_named,
+                                    bool output_tells) {
   const TensorInfo& tensor = candidate.tensor;
   const scale::ScaledWeight* const weight = candidate.weight;
   const std::string& name = weight != nullptr ? weight->name : tensor.name;
@@ -50,7 +51,7 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   if (weight == nullptr && tensor.type == DataType::kFloat8E8M0) {
     return Refusal{Reason::kHoldsScales, "holds scales"};
   }
-  if (has_graph) return std::nullopt;
+  if (output_tells) return std::nullopt;
   if (!is_named) {
     const naming::WeightRole role = naming::RoleOf(name, shape);
     if (role != naming::WeightRole::kLinear) {
@@ -79,7 +80,7 @@ struct Selecting {
   const SelectionRequest& request;
   const MisreadWeights misread;
   bool is_alone;  // the file holds one tensor, which need not be named
-  bool has_graph;
+  bool output_tells;
 };
 
 Decision Decide(const Candidate& candidate, const Selecting& selecting) {
@@ -148,7 +149,7 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   if (goal.scaled) {
     std::optional<Refusal> refusal =
         WhyNotScaled(candidate, goal.scaled, selecting.misread, is_named || selecting.is_alone,
-                     selecting.has_graph);
+                     selecting.output_tells);
     if (refusal) return leave(refusal->reason, std::move(refusal->text));
   } else if (goal.type == tensor.type && !candidate.IsScaled()) {
     return leave(Reason::kAlready, "already " + std::string(TypeName(goal.type)));
@@ -263,11 +264,11 @@ SelectionRequest SelectionOf(const Request& request) {
 }
 
 std::vector<Decision> Select(const Survey& survey, const Matching& matching,
-                             const SelectionRequest& request, bool has_graph) {
+                             const SelectionRequest& request, bool output_tells) {
   const std::vector<TensorInfo>& tensors = survey.tensors();
   const Selecting selecting = {matching, request,
                                MisreadWeights(tensors, survey.scales.weights.config.model_types),
-                               tensors.size() == 1, has_graph};
+                               tensors.size() == 1, output_tells};
   std::vector<Decision> decisions;
   decisions.reserve(tensors.size());
   ForEachCandidate(survey, [&](const Candidate& candidate) {

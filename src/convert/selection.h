@@ -82,10 +82,10 @@ inline constexpr std::uint64_t kFewScaledValues = 1024;
 
 // One decision per tensor. A companion is cast only where a rule or `only` names it and not the
 // tensor that it serves as well. Reason::kOpaque is that of a tensor which the request takes and
-// nobody here can read. `has_graph`: scaled formats take every floating tensor; the graph says
-// which of these are weights (convert/model_scales.h).
+// nobody here can read. `output_tells`: scaled formats take every floating tensor; the output
+// says which of these are weights (Sink::tells_weights).
 std::vector<Decision> Select(const Survey& survey, const Matching& matching,
-                             const SelectionRequest& request, bool has_graph);
+                             const SelectionRequest& request, bool output_tells);
 
 // Rules for scaled formats that take tensors which cannot have these, a line for each: "rule
 // '*.w=nvfp4' leaves 2 tensors as they are: ...". Throws files::Error (arguments) where such a

@@ -40,6 +40,11 @@ class Sink {
   // Whether scaled weights can be written: several tensors for one, with names that say what they
   // are.
   virtual bool holds_scaled_weights() const { return false; }
+  // Whether such weights can be GGUF's blocks, and are nothing else.
+  virtual bool holds_blocks() const { return false; }
+  // Whether Restrict tells which tensors are weights that a scaled format is for; else their names
+  // do.
+  virtual bool tells_weights() const { return has_graph(); }
   // Whether they are a model's: Restrict tells by its graph which tensors these are, and how each
   // is held (the layout of models).
   virtual bool has_graph() const { return false; }

@@ -13,6 +13,11 @@ constexpr NamedRule kPowerRules[] = {
     {"round", ScaleRule::kRound}, {"up", ScaleRule::kUp}, {"ocp", ScaleRule::kOcp}};
 constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax}};
 
+constexpr NamedRule kBlockRules[] = {{"amax", ScaleRule::kAmax}};
+
+// GGUF's own: codes of 4, 5 and 8 bits are taken as int8 one by one.
+constexpr Scaling kGgufScaled = {DataType::kInt8, DataType::kFloat16};
+
 // What divides the values: a float32, or a power of two.
 constexpr Scaling FloatScaled(DataType element) { return {element, DataType::kFloat32}; }
 constexpr Scaling PowerScaled(DataType element) { return {element, DataType::kFloat8E8M0}; }
@@ -34,6 +39,11 @@ constexpr ScaledFormat kFormats[] = {
      16,
      {DataType::kFloat4E2M1, DataType::kFloat8E4M3FN, Factor::kMultiplies, Factor::kMultiplies},
      kGlobalRules},
+    {"q8_0", CellsBy::kGroups, 1, 32, kGgufScaled, kBlockRules, true},
+    {"q5_1", CellsBy::kGroups, 1, 32, kGgufScaled, kBlockRules, true},
+    {"q5_0", CellsBy::kGroups, 1, 32, kGgufScaled, kBlockRules, true},
+    {"q4_1", CellsBy::kGroups, 1, 32, kGgufScaled, kBlockRules, true},
+    {"q4_0", CellsBy::kGroups, 1, 32, kGgufScaled, kBlockRules, true},
 };
 
 }  // namespace

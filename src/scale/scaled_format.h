@@ -29,6 +29,9 @@ struct ScaledFormat {
   std::uint64_t block_rows, block_columns;  // of kBlocks; a group is one row of block_columns
   Scaling scaling;  // float32 and a global scale that multiplies, unless the layout has another
   std::span<const NamedRule> rules;  // the default first
+  // Codes and scales stand in blocks of a type of GGUF's: what arithmetic makes them is that type's
+  // (scale/gguf_quantiser.h).
+  bool is_of_blocks = false;
 
   // Whether a tensor can have this format: a last dimension that is no multiple of the group, or
   // no element, leaves it as it is.

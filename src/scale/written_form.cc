@@ -9,14 +9,15 @@
 
 #include "core/enum_names.h"
 #include "core/shape.h"
+#include "scale/gguf_blocks.h"
 
 namespace tensorcast::scale {
 namespace {
 
 // In the order of convert::ScaledFormat.
-constexpr std::string_view kFormatNames[] = {"none",     "fp8-tensor", "fp8-row",   "fp8-block",
-                                             "int8-row", "mxfp8",      "mxfp6",     "mxfp4",
-                                             "nvfp4",    "mxfp8-e5m2", "mxfp6-e3m2"};
+constexpr std::string_view kFormatNames[] = {
+    "none",  "fp8-tensor", "fp8-row",    "fp8-block", "int8-row", "mxfp8", "mxfp6", "mxfp4",
+    "nvfp4", "mxfp8-e5m2", "mxfp6-e3m2", "q8_0",      "q5_1",     "q5_0",  "q4_1",  "q4_0"};
 
 std::uint64_t CellsAlong(std::uint64_t length, std::uint64_t block) {
   return length / block + (length % block != 0);
@@ -59,6 +60,10 @@ convert::ScaledFormat FormatOf(const ScaledFormat& row) {
   return static_cast<convert::ScaledFormat>(name - std::begin(kFormatNames));
 }
 
+ScaleRule RuleOfBlocks(const ScaledFormat& format) {
+  return format.scaling.scale == DataType::kFloat8E8M0 ? ScaleRule::kOcp : ScaleRule::kAmax;
+}
+
 std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
   for (const NamedRule& named : format.rules) {
     if (named.rule == rule) return named.name;
@@ -70,6 +75,8 @@ std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
 bool WrittenForm::IsOfModel() const {
   return dialect != nullptr && dialect->layout == kModelLayout;
 }
+
+bool WrittenForm::IsOfBlocks() const { return layout != nullptr && !layout->block.empty(); }
 
 CellsBy WrittenForm::cells() const {
   return IsOfModel() && !axis ? CellsBy::kTensor : format->cells;
@@ -118,6 +125,13 @@ std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> sh
 std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
                                      std::span<const std::uint64_t> shape) {
   const ScaledFormat& format = *form.format;
+  if (form.IsOfBlocks()) {
+    const GgufBlocks& blocks = *FindGgufBlocks(form.layout->block);
+    WrittenTensor made{std::string(name), {shape.begin(), shape.end()}, DataType::kUndefined};
+    made.dtype = blocks.type;
+    made.bytes = *core::CheckedProduct(shape) / blocks.values * blocks.bytes;
+    return {made};
+  }
   const WrittenLayout none{};
   const WrittenLayout& layout = form.layout != nullptr ? *form.layout : none;
   if (name.ends_with(layout.plain)) name.remove_suffix(layout.plain.size());

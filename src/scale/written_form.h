@@ -36,6 +36,8 @@ std::string NotInModelsText(const ScaledFormat& format);
 // The row of a format of the public interface, or null; and back.
 const ScaledFormat* RowOf(convert::ScaledFormat format);
 convert::ScaledFormat FormatOf(const ScaledFormat& row);
+// The one by which GGUF's blocks of a format have their scales.
+ScaleRule RuleOfBlocks(const ScaledFormat& format);
 // "pow2"; both names of a rule that the format does not take.
 std::string_view RuleName(const ScaledFormat& format, ScaleRule rule);
 
@@ -61,6 +63,8 @@ struct WrittenForm {
   Partition PartitionOf(std::span<const std::uint64_t> shape) const;
   // Whether it is as ONNX's DequantizeLinear takes it.
   bool IsOfModel() const;
+  // Whether codes and scales stand in GGUF's blocks, in one tensor.
+  bool IsOfBlocks() const;
   // Has the whole tensor to be read before its first code is known?
   bool NeedsAllValues(std::span<const std::uint64_t> shape) const;
   // What a scale is of: the format's cells, but that a model's tensor of rows may have one scale.
@@ -76,8 +80,9 @@ std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> sh
 struct WrittenTensor {
   std::string name;
   std::vector<std::uint64_t> shape;
-  DataType type;
+  DataType type;  // kUndefined: of blocks
   std::uint64_t bytes = 0;
+  std::string_view dtype = {};  // of blocks GGUF's type; static storage
 };
 // Codes, scales and, where the layout has one, the global scale of a weight that the format can
 // hold; of a form that is only measured its codes and scales unpacked.

@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import json
+import math
 import sys
 
 import gguf
@@ -319,8 +320,79 @@ def check_diffusion(tool):
     _same(reader.tensors[0].data, flat, name)
 
 
+def _nvfp4(rows):
+    """ggml's rule, which gguf-py has no quantiser for, by the scales that it has: below 256 they are ggml's too."""
+    runs = rows.reshape(-1, 4, 16)
+    scales = gguf.quants.NVFP4.fp32_to_ue4m3(np.abs(runs).max(-1) / np.float32(6))
+    factors = gguf.quants.NVFP4.ue4m3_to_fp32(scales).astype(np.float32)[..., None, None]
+    kvalues = np.array(gguf.quants.NVFP4.kvalues, np.float32)
+    codes = np.abs(factors * kvalues - runs[..., None]).argmin(-1).astype(np.uint8)
+    packed = codes[..., :8] | codes[..., 8:] << 4
+    return np.concatenate([scales, packed.reshape(-1, 32)], -1).reshape(*rows.shape[:-1], -1)
+
+
+def _check_loss(tool, path, rows):
+    """What blocks lose, against exact sums of what gguf-py decodes."""
+    kinds = (Type.Q8_0, Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1)
+    told = json.loads(tool.run("loss", path, "--to", ",".join(kind.name.lower() for kind in kinds), "--tensor", "w",
+                               "--json")[0])
+    found = {one["to"]: one["total"] for one in told["types"]}
+    x = rows.astype(np.float64)
+    for kind in kinds:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            data = gguf.quants.quantize(rows, kind)
+        y = _expected(kind, data)[1].reshape(x.shape) if kind in _SUMS else gguf.quants.dequantize(data, kind)
+        error = x - y.astype(np.float64)
+        snr = 10 * math.log10(math.fsum((x * x).ravel()) / math.fsum((error * error).ravel()))
+        got = found[kind.name.lower()]
+        assert abs(got["snr_db"] - snr) < 1e-9, f"{kind.name}: {got['snr_db']}, expected {snr}"
+        assert got["max_abs_error"] == np.abs(error).max(), kind.name
+        assert got["counts"]["to_zero"] == np.count_nonzero((x != 0) & (y == 0)), kind.name
+
+
+def check_quantisers(tool):
+    """Blocks made of weights: the bytes of gguf-py's quantisers, from each type, in whatever pieces and threads."""
+    rng = np.random.default_rng(8)
+    rows = rng.standard_t(3, size=(300, 512)) * np.exp(rng.normal(0, 4, (300, 1)))
+    rows = np.clip(rows, -1400, 1400).astype(np.float32)  # NVFP4: beyond 1472 ggml has no scale but 448
+    rows[0], rows[1], rows[2, :64] = 0, -0.0, 1e-7
+    rows[3] = np.round(rows[3] * 8) / 8  # ties
+    rows[4] = rng.integers(-128, 128, 512)
+    rows[5, :32], rows[5, 32:64] = 1e-36, 1  # below, gguf-py divides by what overflows
+    sources = {"f32": rows, "f16": rows.astype(np.float16), "bf16": rows.astype(ml_dtypes.bfloat16),
+               "f64": rows * (1 + 2.0**-30)}
+    for source, array in sources.items():
+        before, after = tool.folder / "w.safetensors", tool.folder / "w.gguf"
+        flux = np.ones((64, 64), array.dtype)
+        save_file({"double_blocks.0.img_attn.proj.weight": flux, "w": array, "bias": array[7].copy(),
+                   "experts": array[:60].reshape(3, 20, 512), "ragged": np.ones((64, 40), array.dtype)}, before)
+        values = array.astype(np.float32)
+        for kind in (Type.Q8_0, Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.MXFP4, Type.NVFP4):
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                want = _nvfp4(values) if kind == Type.NVFP4 else gguf.quants.quantize(values, kind)
+            for how in ((), ("--threads", "1")):
+                tool.run("convert", before, "-o", after, "--to", kind.name.lower(), "-q", "--no-report", "--force", *how)
+                tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(after).tensors}
+                _same(tensors["w"].data.reshape(want.shape), want, f"{source} {kind.name}")
+                _same(tensors["experts"].data.reshape(60, -1), want[:60], f"{source} {kind.name} experts")
+                assert tensors["bias"].tensor_type == tensors["ragged"].tensor_type == Type.F32
+        if source == "f32":
+            _check_loss(tool, before, array)
+    # A convolution of Stable Diffusion, as ComfyUI-GGUF cuts it; one that has no 256 values stays as it is.
+    conv = rng.normal(size=(64, 8, 3, 3)).astype(np.float32)
+    save_file({"down_blocks.0.downsamplers.0.conv.weight": conv, "other.weight": np.ones((45, 5, 3, 3), np.float32)},
+              tool.folder / "sd.safetensors")
+    tool.run("convert", tool.folder / "sd.safetensors", "-o", tool.folder / "sd.gguf", "--to", "q5_0", "-q", "--no-report")
+    reader = gguf.GGUFReader(tool.folder / "sd.gguf")
+    assert [tensor.tensor_type for tensor in reader.tensors] == [Type.Q5_0, Type.F32]
+    key = "comfy.gguf.orig_shape.down_blocks.0.downsamplers.0.conv.weight"
+    assert reader.fields[key].contents() == [64, 8, 3, 3]
+    _same(reader.tensors[0].data, gguf.quants.quantize(conv.reshape(-1, 256), Type.Q5_0), "convolution")
+
+
 _CHECKS = {"plain": check_plain, "parts": check_parts, "blocks": check_blocks, "quantised": check_quantised,
-           "second_scale": check_second_scale, "written": check_written, "diffusion": check_diffusion}
+           "second_scale": check_second_scale, "written": check_written, "diffusion": check_diffusion,
+           "quantisers": check_quantisers}
 
 
 def main():

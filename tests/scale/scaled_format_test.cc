@@ -24,7 +24,8 @@ TEST(ScaledFormat, EveryRuleOfEveryFormatCanBeWritten) {
     EXPECT_EQ(format.FindRule("least"), std::nullopt);
   }
   EXPECT_EQ(names,
-            "fp8-tensor fp8-row fp8-block int8-row mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 nvfp4 ");
+            "fp8-tensor fp8-row fp8-block int8-row mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 nvfp4 "
+            "q8_0 q5_1 q5_0 q4_1 q4_0 ");
   EXPECT_EQ(FindScaledFormat("fp8"), nullptr);
 }
 

@@ -77,14 +77,16 @@ enum class OneShape : std::uint8_t { kScalar, kVector };  // [], [1]
 // the end of the weight's own. A weight whose name ends in something else is not written so.
 struct WrittenLayout {
   std::string_view format;  // "fp8-block"
-  std::string_view codes;
-  std::string_view scale;
+  std::string_view codes = {};
+  std::string_view scale = {};
   std::string_view global = {};
   std::string_view plain = {};  // empty: the endings are appended
   Factor global_use = Factor::kNone;
   OneShape one = OneShape::kVector;
   bool packs_codes = false;      // as uint8, several to a byte
   bool has_scale_bytes = false;  // float8e8m0 as uint8
+  // The blocks of GGUF's in which all of it stands, and then the rest is of no account.
+  std::string_view block = {};
 };
 
 // JSON texts; empty: nothing is to be said.

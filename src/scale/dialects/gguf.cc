@@ -65,6 +65,13 @@ PackedReading ReadGgufTensors(const PackedTensors& tensors) {
   return reading;
 }
 
+constexpr WrittenLayout kGgufWritten[] = {
+    {.format = "q8_0", .block = "Q8_0"},   {.format = "q5_1", .block = "Q5_1"},
+    {.format = "q5_0", .block = "Q5_0"},   {.format = "q4_1", .block = "Q4_1"},
+    {.format = "q4_0", .block = "Q4_0"},   {.format = "mxfp4", .block = "MXFP4"},
+    {.format = "nvfp4", .block = "NVFP4"},
+};
+
 }  // namespace
 
 extern const Dialect kGguf;
@@ -73,6 +80,8 @@ constinit const Dialect kGguf = {
     .names = kGgufNames,
     .read_packed = ReadGgufTensors,
     .holds_codes = HoldsBlocks,
+    .layout = "gguf",
+    .written = kGgufWritten,
 };
 
 }  // namespace tensorcast::scale

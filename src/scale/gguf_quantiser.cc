@@ -1,0 +1,341 @@
+// Each type's rule over one block. Nothing here may be reordered: a code is what float32 rounds at
+// each step, and compilers are told not to fuse.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/gguf_quantiser.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/failure.h"
+#include "core/fp_environment.h"
+#include "core/loss.h"
+
+namespace tensorcast::scale {
+
+// What an encoder makes of one block beside its bytes.
+struct GgufBlockCodes {
+  std::int8_t codes[64];
+  // Where codes end: what of a positive and of a negative value is beyond, and the least normal.
+  float beyond_up[4], beyond_down[4], least_normal[4];  // of each run that has a scale
+};
+
+struct GgufEncoder {
+  std::string_view type;
+  DataType element;   // of the codes
+  std::uint32_t run;  // values that share a scale
+  // False where float16 does not hold its numbers.
+  bool (*encode)(const float* x, std::byte* block, GgufBlockCodes& made);
+};
+
+namespace {
+namespace gguf_encoding {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// The code of a float16 by rounding to nearest, ties to even; false where that is Inf.
+bool StoreHalf(float value, std::byte* out, float* stored) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
+  std::uint32_t code = 0;
+  if (magnitude >= 0x477FF000) return false;  // 65520 and more
+  if (magnitude >= 0x38800000) {
+    const std::uint32_t rebased = magnitude - 0x38000000;
+    code = (rebased + 0xFFF + (rebased >> 13 & 1)) >> 13;
+  } else {
+    // Added to 0.5, what is below the last digit of a subnormal float16 is rounded away.
+    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
+    code = std::bit_cast<std::uint32_t>(sum) - std::bit_cast<std::uint32_t>(0.5f);
+  }
+  out[0] = static_cast<std::byte>(code & 0xFF);
+  out[1] = static_cast<std::byte>((sign | code) >> 8);
+  const std::uint32_t exponent = code >> 10;
+  const float half = exponent == 0
+                         ? static_cast<float>(code) * 0x1p-24f
+                         : std::bit_cast<float>((exponent + 112) << 23 | (code & 0x3FF) << 13);
+  *stored = sign != 0 ? -half : half;
+  return true;
+}
+
+// 1 / d; 0 where d is, or where that is beyond float32: then float16 has no d but 0.
+float Inverse(float d) {
+  const float inverse = d != 0 ? 1 / d : 0;
+  return std::fabs(inverse) < kInfinity ? inverse : 0;
+}
+
+// The nearest integer, ties away from zero.
+float RoundAway(float x) {
+  const float magnitude = std::fabs(x), whole = std::floor(magnitude);
+  return std::copysign(whole + std::floor(2 * (magnitude - whole)), x);
+}
+
+// The first value of the largest magnitude, with its sign.
+template <int kValues> float Largest(const float* x) {
+  float largest = x[0], magnitude = std::fabs(x[0]);
+  for (int i = 1; i < kValues; ++i) {
+    if (std::fabs(x[i]) <= magnitude) continue;
+    magnitude = std::fabs(x[i]);
+    largest = x[i];
+  }
+  return largest;
+}
+
+void PackNibbles(const std::int8_t* codes, int half, int offset, std::byte* out) {
+  for (int i = 0; i < half; ++i) {
+    const auto low = static_cast<unsigned>(codes[i] + offset) & 15;
+    const auto high = static_cast<unsigned>(codes[half + i] + offset) & 15;
+    out[i] = static_cast<std::byte>(low | high << 4);
+  }
+}
+
+void PackFifthBits(const std::int8_t* codes, int offset, std::byte* out) {
+  std::uint32_t bits = 0;
+  for (int i = 0; i < 32; ++i) {
+    bits |= (static_cast<std::uint32_t>(codes[i] + offset) >> 4 & 1) << i;
+  }
+  for (int i = 0; i < 4; ++i) out[i] = static_cast<std::byte>(bits >> 8 * i & 0xFF);
+}
+
+bool Q8_0(const float* x, std::byte* block, GgufBlockCodes& made) {
+  const float d = std::fabs(Largest<32>(x)) / 127, inverse = Inverse(d);
+  for (int i = 0; i < 32; ++i) {
+    made.codes[i] = static_cast<std::int8_t>(RoundAway(x[i] * inverse));
+    block[2 + i] = static_cast<std::byte>(made.codes[i]);
+  }
+  float stored = 0;
+  if (!StoreHalf(d, block, &stored)) return false;
+  made.beyond_up[0] = made.beyond_down[0] = 127.5f * stored;
+  made.least_normal[0] = stored;
+  return true;
+}
+
+// Codes of kBits that are the integers from -2^(kBits - 1) on: the value of largest magnitude is
+// the least of them, whatever its sign.
+template <int kBits> bool Symmetric(const float* x, std::byte* block, GgufBlockCodes& made) {
+  constexpr int kMiddle = 1 << (kBits - 1), kMost = 2 * kMiddle - 1;
+  const float d = Largest<32>(x) / -static_cast<float>(kMiddle), inverse = Inverse(d);
+  for (int i = 0; i < 32; ++i) {
+    const float code = std::trunc(x[i] * inverse + (static_cast<float>(kMiddle) + 0.5f));
+    made.codes[i] = static_cast<std::int8_t>(std::min(static_cast<int>(code), kMost) - kMiddle);
+  }
+  if (kBits == 5) PackFifthBits(made.codes, kMiddle, block + 2);
+  PackNibbles(made.codes, 16, kMiddle, block + (kBits == 5 ? 6 : 2));
+  float stored = 0;
+  if (!StoreHalf(d, block, &stored)) return false;
+  const float least = (static_cast<float>(kMiddle) + 0.5f) * std::fabs(stored);
+  const float most = (static_cast<float>(kMiddle) - 0.5f) * std::fabs(stored);
+  made.beyond_up[0] = stored < 0 ? least : most;
+  made.beyond_down[0] = stored < 0 ? most : least;
+  made.least_normal[0] = std::fabs(stored);
+  return true;
+}
+
+// Codes of kBits that are multiples of a step above the least value.
+template <int kBits> bool AboveLeast(const float* x, std::byte* block, GgufBlockCodes& made) {
+  constexpr int kMost = (1 << kBits) - 1;
+  float least = x[0], most = x[0];
+  for (int i = 1; i < 32; ++i) {
+    least = x[i] < least ? x[i] : least;
+    most = x[i] > most ? x[i] : most;
+  }
+  const float d = (most - least) / static_cast<float>(kMost), inverse = Inverse(d);
+  for (int i = 0; i < 32; ++i) {
+    const float code = std::trunc((x[i] - least) * inverse + 0.5f);
+    made.codes[i] = static_cast<std::int8_t>(std::min(static_cast<int>(code), kMost));
+  }
+  if (kBits == 5) PackFifthBits(made.codes, 0, block + 4);
+  PackNibbles(made.codes, 16, 0, block + (kBits == 5 ? 8 : 4));
+  float step = 0, from = 0;
+  if (!StoreHalf(d, block, &step) || !StoreHalf(least, block + 2, &from)) return false;
+  made.beyond_up[0] = made.beyond_down[0] = kInfinity;
+  made.least_normal[0] = step;
+  return true;
+}
+
+// The nearest of E2M1's values, twice as large, times `half`: the first of several, by the index.
+int NearestE2M1(float x, float half) {
+  constexpr float kValues[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  int best = 0;
+  float least = std::fabs(half * kValues[0] - x);
+  for (int i = 1; i < 16; ++i) {
+    const float error = std::fabs(half * kValues[i] - x);
+    if (error < least) {
+      least = error;
+      best = i;
+    }
+  }
+  return best;
+}
+
+void EncodeE2M1(const float* x, int n, float half, int run, GgufBlockCodes& made) {
+  for (int i = 0; i < n; ++i) {
+    made.codes[run * n + i] = static_cast<std::int8_t>(NearestE2M1(x[i], half));
+  }
+  made.beyond_up[run] = made.beyond_down[run] = 14 * half;
+  made.least_normal[run] = 2 * half;
+}
+
+bool Mxfp4(const float* x, std::byte* block, GgufBlockCodes& made) {
+  const float largest = std::fabs(Largest<32>(x));
+  constexpr int kLargestExponent = 2, kBias = 127;
+  int exponent = 0;
+  if (largest > 0) exponent = std::max(0, std::ilogb(largest) - kLargestExponent + kBias);
+  block[0] = static_cast<std::byte>(exponent);
+  EncodeE2M1(x, 32, std::ldexp(1.0f, exponent - kBias - 1), 0, made);
+  PackNibbles(made.codes, 16, 0, block + 1);
+  return true;
+}
+
+// The code of an E4M3 without sign, rounded by one more bit, half up. ggml takes 448 for
+// everything from 256 on, though the type has values between.
+unsigned PositiveE4M3(float x) {
+  constexpr unsigned kMost = 0x7E;
+  if (!(x > 0)) return 0;
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(std::min(x, 448.0f));
+  const int exponent = static_cast<int>(bits >> 23) - 127 + 7;
+  if (exponent <= 0) {
+    return static_cast<unsigned>(std::min(static_cast<int>(x * 512.0f + 0.5f), 7));
+  }
+  const unsigned code =
+      (static_cast<unsigned>(exponent) << 3 | (bits >> 20 & 7)) + (bits >> 19 & 1);
+  return std::min(code, kMost);
+}
+
+float OfPositiveE4M3(unsigned code) {
+  const auto digits = static_cast<float>(code & 7);
+  const int exponent = static_cast<int>(code >> 3);
+  return exponent == 0 ? digits * 0x1p-9f : std::ldexp(1 + digits / 8, exponent - 7);
+}
+
+bool Nvfp4(const float* x, std::byte* block, GgufBlockCodes& made) {
+  constexpr int kRun = 16;
+  for (int run = 0; run < 4; ++run) {
+    const unsigned scale = PositiveE4M3(std::fabs(Largest<kRun>(x + kRun * run)) / 6);
+    block[run] = static_cast<std::byte>(scale);
+    EncodeE2M1(x + kRun * run, kRun, OfPositiveE4M3(scale) * 0.5f, run, made);
+    PackNibbles(made.codes + kRun * run, kRun / 2, 0, block + 4 + run * kRun / 2);
+  }
+  return true;
+}
+
+constexpr GgufEncoder kEncoders[] = {
+    {"Q8_0", DataType::kInt8, 32, Q8_0},          {"Q4_0", DataType::kInt8, 32, Symmetric<4>},
+    {"Q4_1", DataType::kInt8, 32, AboveLeast<4>}, {"Q5_0", DataType::kInt8, 32, Symmetric<5>},
+    {"Q5_1", DataType::kInt8, 32, AboveLeast<5>}, {"MXFP4", DataType::kFloat4E2M1, 32, Mxfp4},
+    {"NVFP4", DataType::kFloat4E2M1, 16, Nvfp4},
+};
+
+const GgufEncoder* Find(std::string_view type) {
+  const auto* const found = std::ranges::find(kEncoders, type, &GgufEncoder::type);
+  return found != std::end(kEncoders) ? found : nullptr;
+}
+
+const GgufEncoder& EncoderOf(std::string_view type) {
+  const GgufEncoder* const found = Find(type);
+  if (found == nullptr) Require(Status(StatusCode::kInvalidType));
+  return *found;
+}
+
+// Puts finite values in the place of others: NaN is 0, or as near to it as the block's values are,
+// Inf the block's largest or least value; where signs are all alike (`is_symmetric`) its largest
+// magnitude.
+void MakeFinite(float* x, std::size_t n, bool is_symmetric) {
+  float least = kInfinity, most = -kInfinity;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(x[i])) continue;
+    least = std::min(least, x[i]);
+    most = std::max(most, x[i]);
+  }
+  if (least > most) least = most = 0;  // none is
+  if (is_symmetric) {
+    most = std::max(std::fabs(least), std::fabs(most));
+    least = -most;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (std::isnan(x[i])) x[i] = std::clamp(0.0f, least, most);
+    if (std::isinf(x[i])) x[i] = x[i] > 0 ? most : least;
+  }
+}
+
+}  // namespace gguf_encoding
+
+using gguf_encoding::EncoderOf;
+
+constexpr std::size_t kAtOnce = core::kLossBlock;  // a multiple of every block
+
+}  // namespace
+
+bool IsGgufWritten(std::string_view type) { return gguf_encoding::Find(type) != nullptr; }
+
+GgufQuantiser::GgufQuantiser(DataType source, std::string_view type, Target target)
+    : source_(source), target_(target), encoder_(EncoderOf(type)), blocks_(*FindGgufBlocks(type)) {
+  Require(CastPlan::Bind(source, DataType::kFloat32, {}, &float_of_source_, target));
+  Require(CastPlan::Bind(source, DataType::kFloat64, {}, &value_of_source_, target));
+}
+
+std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
+                                                   std::uint64_t x_first, std::uint64_t first,
+                                                   std::uint64_t n, std::span<std::byte> blocks,
+                                                   LossMeter* loss) const {
+  if (n % blocks_.values != 0 || blocks.size() < n / blocks_.values * blocks_.bytes) {
+    Require(Status(StatusCode::kBufferTooSmall));
+  }
+  const core::FpEnvironment environment;
+  alignas(64) float floats[kAtOnce];
+  alignas(64) double values[kAtOnce], results[kAtOnce], beyond[kAtOnce], least_normal[kAtOnce];
+  std::byte codes[kAtOnce];
+  const bool is_packed = encoder_.element == DataType::kFloat4E2M1;
+  const bool is_symmetric = encoder_.type != "Q4_1" && encoder_.type != "Q5_1";
+  GgufBlockCodes made;
+  for (std::uint64_t done = 0; done < n; done += kAtOnce) {
+    const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(n - done, kAtOnce));
+    std::byte* const out = blocks.data() + done / blocks_.values * blocks_.bytes;
+    Require(float_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(floats)), 0,
+                                 some));
+    if (loss != nullptr) {
+      Require(value_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(values)), 0,
+                                   some));
+    }
+    for (std::size_t at = 0; at < some; at += blocks_.values) {
+      const std::span<float> block(floats + at, blocks_.values);
+      if (!std::ranges::all_of(block, [](float one) { return std::isfinite(one); })) {
+        gguf_encoding::MakeFinite(block.data(), block.size(), is_symmetric);
+      }
+      if (!encoder_.encode(block.data(), out + at / blocks_.values * blocks_.bytes, made)) {
+        return (done + at) / blocks_.values;
+      }
+      if (loss == nullptr) continue;
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        const std::size_t run = i / encoder_.run;
+        // Where a scale is 0 all values are too near to it to be beyond anything.
+        const float end =
+            std::signbit(values[at + i]) ? made.beyond_down[run] : made.beyond_up[run];
+        beyond[at + i] = end > 0 ? end : std::numeric_limits<double>::infinity();
+        least_normal[at + i] =
+            std::max(double{made.least_normal[run]}, std::numeric_limits<double>::min());
+        if (!is_packed) {
+          codes[at + i] = static_cast<std::byte>(made.codes[i]);
+        } else if (i % 2 == 0) {
+          codes[(at + i) / 2] = static_cast<std::byte>(made.codes[i] | made.codes[i + 1] << 4);
+        }
+      }
+    }
+    if (loss == nullptr) continue;
+    blocks_.to_doubles(out, some / blocks_.values, results);
+    const core::ScaledLimits limits = {results, beyond, least_normal};
+    const core::LossView view = {
+        FindType(source_), FindType(encoder_.element), x.data(), x_first + done, codes, 0, &limits};
+    Require(core::MeasureScaled(*loss, view, values, some, first + done, target_));
+  }
+  return std::nullopt;
+}
+
+LossMeter GgufQuantiser::Meter() const {
+  CastOptions options;
+  if (encoder_.element == DataType::kInt8) options.integer_overflow = IntegerOverflow::kSaturate;
+  return LossMeter(source_, encoder_.element, options);
+}
+
+}  // namespace tensorcast::scale

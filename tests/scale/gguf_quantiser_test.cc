@@ -1,0 +1,146 @@
+// GGUF's blocks made of weights. That the bytes are gguf-py's is tests/peers/check_gguf.py's; here
+// is what holds of every type, and what no program says.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/gguf_quantiser.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "core/failure.h"
+
+namespace tensorcast::scale {
+namespace {
+
+constexpr std::string_view kTypes[] = {"Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "MXFP4", "NVFP4"};
+constexpr std::uint64_t kElements = 5 * 1024 + 64;
+
+std::vector<std::byte> BlocksOf(std::string_view type, const std::vector<float>& x,
+                                LossMeter* loss = nullptr) {
+  const GgufQuantiser quantiser(DataType::kFloat32, type);
+  const GgufBlocks& blocks = *FindGgufBlocks(type);
+  std::vector<std::byte> made(x.size() / blocks.values * blocks.bytes);
+  EXPECT_EQ(quantiser.Encode(std::as_bytes(std::span(x)), 0, 0, x.size(), made, loss),
+            std::nullopt);
+  return made;
+}
+
+std::vector<double> ValuesOf(std::string_view type, const std::vector<std::byte>& made) {
+  const GgufBlocks& blocks = *FindGgufBlocks(type);
+  std::vector<double> values(made.size() / blocks.bytes * blocks.values);
+  blocks.to_doubles(made.data(), made.size() / blocks.bytes, values.data());
+  return values;
+}
+
+std::vector<float> Normal(float width) {
+  std::mt19937_64 random(20261126);
+  std::normal_distribution<float> normal(0, width);
+  std::vector<float> x(kElements);
+  for (float& one : x) one = normal(random);
+  return x;
+}
+
+TEST(GgufQuantiser, WritesWhatItReads) {
+  for (const GgufBlocks& blocks : AllGgufBlocks()) {
+    EXPECT_EQ(IsGgufWritten(blocks.type), std::ranges::count(kTypes, blocks.type) == 1)
+        << blocks.type;
+  }
+  EXPECT_THROW(GgufQuantiser(DataType::kFloat32, "Q4_K"), core::Failure);
+  EXPECT_THROW(GgufQuantiser(DataType::kString, "Q8_0"), core::Failure);
+}
+
+// No value is further off than half a step of its block, and a few digits of float16 and float32.
+TEST(GgufQuantiser, NearestValues) {
+  const std::vector<float> x = Normal(0.05f);
+  for (const std::string_view type : {"Q8_0", "Q4_1", "Q5_1"}) {
+    const std::vector<double> values = ValuesOf(type, BlocksOf(type, x));
+    const double steps = type == "Q8_0" ? 127 : type == "Q4_1" ? 15 : 31;
+    for (std::size_t begin = 0; begin < x.size(); begin += 32) {
+      double least = x[begin], most = x[begin];
+      for (std::size_t i = begin; i < begin + 32; ++i) {
+        least = std::min<double>(least, x[i]);
+        most = std::max<double>(most, x[i]);
+      }
+      const double range = type == "Q8_0" ? std::max(-least, most) : most - least;
+      const double far = range / steps * 0.5 + (std::max(-least, most) + range) * 0x1p-10;
+      for (std::size_t i = begin; i < begin + 32; ++i) {
+        EXPECT_LE(std::fabs(values[i] - x[i]), far) << type << ' ' << i;
+      }
+    }
+  }
+}
+
+// Pieces and what is measured change no byte; in pieces the figures are the same.
+TEST(GgufQuantiser, InPieces) {
+  const std::vector<float> x = Normal(2);
+  for (const std::string_view type : kTypes) {
+    const GgufQuantiser quantiser(DataType::kFloat32, type);
+    const GgufBlocks& blocks = *FindGgufBlocks(type);
+    LossMeter whole = quantiser.Meter(), all = quantiser.Meter();
+    const std::vector<std::byte> made = BlocksOf(type, x, &whole);
+    EXPECT_EQ(made, BlocksOf(type, x)) << type;
+    std::vector<std::byte> pieces(made.size());
+    for (std::uint64_t first = 0; first < kElements; first += 2048) {
+      const std::uint64_t n = std::min<std::uint64_t>(2048, kElements - first);
+      LossMeter meter = quantiser.Meter();
+      quantiser.Encode(std::as_bytes(std::span(x)), first, first, n,
+                       std::span(pieces).subspan(first / blocks.values * blocks.bytes), &meter);
+      EXPECT_TRUE(all.Merge(meter).ok());
+    }
+    EXPECT_EQ(pieces, made) << type;
+    EXPECT_EQ(all.Report().snr_db, whole.Report().snr_db) << type;
+    EXPECT_EQ(whole.Report().elements, kElements);
+  }
+}
+
+TEST(GgufQuantiser, InfAndNan) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  std::vector<float> x(64, 1.0f);
+  x[0] = 2;
+  x[1] = kInf;
+  x[2] = -kInf;
+  x[3] = std::numeric_limits<float>::quiet_NaN();
+  for (const std::string_view type : kTypes) {
+    LossMeter loss = GgufQuantiser(DataType::kFloat32, type).Meter();
+    const std::vector<double> values = ValuesOf(type, BlocksOf(type, x, &loss));
+    const bool has_least = type == "Q4_1" || type == "Q5_1";
+    EXPECT_NEAR(values[1], 2, 0.3) << type;
+    EXPECT_NEAR(values[2], has_least ? 1 : -2, 0.3) << type;
+    EXPECT_NEAR(values[3], has_least ? 1 : 0, 0.1) << type;
+    EXPECT_EQ(loss.Report().count(Loss::kNanLost), 1u) << type;
+    EXPECT_EQ(loss.Report().finite, 61u) << type;
+  }
+}
+
+TEST(GgufQuantiser, NamesTheBlockThatFloat16DoesNotHold) {
+  std::vector<float> x(128, 1.0f);
+  x[70] = 65504.0f * 127.1f;
+  const GgufQuantiser quantiser(DataType::kFloat32, "Q8_0");
+  std::vector<std::byte> made(4 * 34);
+  EXPECT_EQ(quantiser.Encode(std::as_bytes(std::span(x)), 0, 0, 128, made, nullptr), 2u);
+  x[70] = 65504.0f * 127.0f;
+  EXPECT_EQ(quantiser.Encode(std::as_bytes(std::span(x)), 0, 0, 128, made, nullptr), std::nullopt);
+  EXPECT_THROW(quantiser.Encode(std::as_bytes(std::span(x)), 0, 0, 100, made, nullptr),
+               core::Failure);
+  EXPECT_THROW(
+      quantiser.Encode(std::as_bytes(std::span(x)), 0, 0, 128, std::span(made).first(135), nullptr),
+      core::Failure);
+}
+
+// From 256 on ggml has no scale but 448.
+TEST(GgufQuantiser, ScalesOfNvfp4) {
+  std::vector<float> x(64, 0.0f);
+  for (const float scale : {256.0f, 288.0f, 416.0f, 448.0f, 1000.0f}) {
+    x[5] = 6 * scale;
+    const std::vector<double> values = ValuesOf("NVFP4", BlocksOf("NVFP4", x));
+    EXPECT_EQ(values[5], 6 * std::min(scale, 448.0f));
+  }
+}
+
+}  // namespace
+}  // namespace tensorcast::scale
