@@ -134,8 +134,8 @@ TENSORCAST_API std::span<const Keep> Keeps();
 TENSORCAST_API std::optional<Keep> ParseKeep(std::string_view name);
 
 // The format of an output is that of its ending: .safetensors, .npy, .npz, .pb, .gguf, or .onnx of
-// a model. An input may be a directory of safetensors or torch files, as Hugging Face's libraries lay
-// a checkpoint out; an output without such an ending is then another.
+// a model. An input may be a directory of safetensors or torch files, as Hugging Face's libraries
+// lay a checkpoint out; an output without such an ending is then another.
 struct RequestedFile {
   std::string input;
   std::string output;

@@ -85,21 +85,21 @@ TEST_F(FormatChoice, ReadsThroughLinks) {
 }
 
 TEST_F(FormatChoice, WritesByTheEnding) {
-  const std::string path = Path("out.gguf");
+  const std::string path = Path("out.pt");
   EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(path, {}, {}); }),
             "5 " + path +
-                ": .gguf files are read, not written; .safetensors, .npy, .npz, .pb and .onnx are "
-                "written");
+                ": .pt files are read, not written; .safetensors, .npy, .npz, .pb, .onnx and .gguf "
+                "are written");
   EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(Path("out.h5"), {}, {}); }),
             "5 " + Path("out.h5") +
-                ": the output's format is not known by its ending; .safetensors, .npy, .npz, .pb "
-                "and .onnx are written");
+                ": the output's format is not known by its ending; .safetensors, .npy, .npz, .pb, "
+                ".onnx and .gguf are written");
   EXPECT_EQ(ErrorOf([&] { formats::CheckTensorFile(path, {}, {}); }),
             ErrorOf([&] { formats::CreateTensorFile(path, {}, {}); }));
   EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(Path("out.bin"), {}, {}); }),
             "5 " + Path("out.bin") +
-                ": .bin files are read, not written; .safetensors, .npy, .npz, .pb and .onnx are "
-                "written");
+                ": .bin files are read, not written; .safetensors, .npy, .npz, .pb, .onnx and "
+                ".gguf are written");
   formats::CreateTensorFile(Path("out.SafeTensors"), {}, {})->Commit();
   EXPECT_EQ(ReadBytes(Path("out.SafeTensors")), Safetensors("{}      "));
 }

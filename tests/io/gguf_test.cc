@@ -161,10 +161,9 @@ TEST_F(GgufFile, KeysOfEveryType) {
       {"long", std::string(200, 'x') + " … 17825792 bytes"},
   };
   EXPECT_EQ(reader->contents().shown_metadata, shown);
-  EXPECT_EQ(
-      reader->notes(),
-      (std::vector<std::string>{Path("x.gguf") + ": 2 long arrays of its keys (many ...) are not "
-                                                 "carried to other files"}));
+  EXPECT_EQ(reader->notes(),
+            (std::vector<std::string>{Path("x.gguf") + ": 2 long arrays of its keys (many ...) are "
+                                                       "carried to .gguf files alone"}));
 }
 
 TEST_F(GgufFile, SaysWhereRowsArePermuted) {

@@ -79,7 +79,7 @@ TEST_F(GgufWriter, EveryPlainType) {
                              "float64 and int8 to int64");
       continue;
     }
-    EXPECT_EQ(refusal, "") << type.name;
+    EXPECT_EQ(refusal, "no error") << type.name;
     contents.tensors.push_back(Tensor(std::string(type.name), type.type, {3, 1, 5}));
     contents.tensors.push_back(Tensor(std::string(type.name) + ".scalar", type.type, {}));
     contents.tensors.push_back(Tensor(std::string(type.name) + ".none", type.type, {2, 0}));
@@ -155,7 +155,7 @@ TEST_F(GgufWriter, SaysWhatItCannotHold) {
     contents.tensors = {Tensor(kFlux, DataType::kFloat16, {64, 64}), std::move(info)};
     return contents;
   };
-  EXPECT_EQ(Refusal(of(Tensor(std::string(63, 'x'), DataType::kFloat16, {2}))), "");
+  EXPECT_EQ(Refusal(of(Tensor(std::string(63, 'x'), DataType::kFloat16, {2}))), "no error");
   EXPECT_EQ(Refusal(of(Tensor(std::string(64, 'x'), DataType::kFloat16, {2}))),
             "5 FILE: tensor \"" + std::string(64, 'x') +
                 "\" has a name of 64 bytes; GGUF's readers take at most 63");
@@ -191,7 +191,7 @@ TEST_F(GgufWriter, ShapesOfOthersAreHeldAgainstTheTensor) {
     return ReplaceAll(ErrorOf([&] { Open(Path("x.gguf")); }), Path("x.gguf"), "FILE");
   };
   const std::string name = "comfy.gguf.orig_shape.w";
-  EXPECT_EQ(error(GgufArray(name, 5, 2, LittleEndian(1, 4) + LittleEndian(6, 4))), "");
+  EXPECT_EQ(error(GgufArray(name, 5, 2, LittleEndian(1, 4) + LittleEndian(6, 4))), "no error");
   EXPECT_EQ(error(GgufArray(name, 5, 1, LittleEndian(5, 4))),
             "3 FILE: tensor \"w\" has the shape [2, 3], and the key \"" + name +
                 "\" says [5], another number of elements");

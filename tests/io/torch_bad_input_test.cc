@@ -106,7 +106,8 @@ std::vector<BadFile> Malicious() {
       {"pip.main by way of a dict's key",
        Pickled(
            Whole(Dict({pickle::Call(Global("pip", "main"), {}), Rebuild(Floats(), 0, {4}, {1})}))),
-       "5 FILE: its root has tensors under a key that is neither a text nor an integer"},
+       "5 FILE: its root has tensors under a key, \"pip.main\", that is neither a text nor an "
+       "integer"},
       {"a rebuilding function that is torch's and none of a tensor",
        Weight(pickle::Call(Global("torch", "load"), {Text("http://localhost/x")})),
        weight("torch.load")},

@@ -18,7 +18,7 @@ namespace tensorcast::scale {
 namespace {
 
 constexpr std::string_view kTypes[] = {"Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "MXFP4", "NVFP4"};
-constexpr std::uint64_t kElements = 5 * 1024 + 64;
+constexpr std::uint64_t kGgufElements = 5 * 1024 + 64;
 
 std::vector<std::byte> BlocksOf(std::string_view type, const std::vector<float>& x,
                                 LossMeter* loss = nullptr) {
@@ -40,7 +40,7 @@ std::vector<double> ValuesOf(std::string_view type, const std::vector<std::byte>
 std::vector<float> Normal(float width) {
   std::mt19937_64 random(20261126);
   std::normal_distribution<float> normal(0, width);
-  std::vector<float> x(kElements);
+  std::vector<float> x(kGgufElements);
   for (float& one : x) one = normal(random);
   return x;
 }
@@ -85,8 +85,8 @@ TEST(GgufQuantiser, InPieces) {
     const std::vector<std::byte> made = BlocksOf(type, x, &whole);
     EXPECT_EQ(made, BlocksOf(type, x)) << type;
     std::vector<std::byte> pieces(made.size());
-    for (std::uint64_t first = 0; first < kElements; first += 2048) {
-      const std::uint64_t n = std::min<std::uint64_t>(2048, kElements - first);
+    for (std::uint64_t first = 0; first < kGgufElements; first += 2048) {
+      const std::uint64_t n = std::min<std::uint64_t>(2048, kGgufElements - first);
       LossMeter meter = quantiser.Meter();
       quantiser.Encode(std::as_bytes(std::span(x)), first, first, n,
                        std::span(pieces).subspan(first / blocks.values * blocks.bytes), &meter);
@@ -94,7 +94,7 @@ TEST(GgufQuantiser, InPieces) {
     }
     EXPECT_EQ(pieces, made) << type;
     EXPECT_EQ(all.Report().snr_db, whole.Report().snr_db) << type;
-    EXPECT_EQ(whole.Report().elements, kElements);
+    EXPECT_EQ(whole.Report().elements, kGgufElements);
   }
 }
 
