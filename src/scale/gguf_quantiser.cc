@@ -271,6 +271,8 @@ bool IsGgufWritten(std::string_view type) { return gguf_encoding::Find(type) != 
 
 GgufQuantiser::GgufQuantiser(DataType source, std::string_view type, Target target)
     : source_(source), target_(target), encoder_(EncoderOf(type)), blocks_(*FindGgufBlocks(type)) {
+  const TypeInfo* const row = FindType(source);
+  if (row == nullptr || !row->is_float()) Require(Status(StatusCode::kInvalidType));
   Require(CastPlan::Bind(source, DataType::kFloat32, {}, &float_of_source_, target));
   Require(CastPlan::Bind(source, DataType::kFloat64, {}, &value_of_source_, target));
 }
