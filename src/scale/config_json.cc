@@ -75,7 +75,8 @@ std::vector<std::string> Texts(const Json& json) {
 
 bool SaysSomething(const Json& json) {
   if (json.is_structured()) return std::ranges::any_of(json, SaysSomething);
-  return !json.is_null() && json != false && json != "";
+  if (json.is_string()) return !Text(json).empty();
+  return !json.is_null() && json != false;
 }
 
 void RefuseRotated(const Json& json, std::span<const char* const> members,

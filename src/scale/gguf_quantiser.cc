@@ -12,6 +12,7 @@
 #include "core/failure.h"
 #include "core/fp_environment.h"
 #include "core/loss.h"
+#include "scale/stretch.h"
 
 namespace tensorcast::scale {
 
