@@ -51,7 +51,12 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   if (weight == nullptr && tensor.type == DataType::kFloat8E8M0) {
     return Refusal{Reason::kHoldsScales, "holds scales"};
   }
-  if (output_tells) return std::nullopt;
+  // Of what is read with its scales the output does not see the shape.
+  if (output_tells && weight == nullptr) return std::nullopt;
+  if (output_tells) {
+    std::string why = scale::WhyNot(*form.format, shape);
+    return why.empty() ? std::nullopt : std::optional(Refusal{Reason::kMisfit, std::move(why)});
+  }
   if (!is_named) {
     const naming::WeightRole role = naming::RoleOf(name, shape);
     if (role != naming::WeightRole::kLinear) {

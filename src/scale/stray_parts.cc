@@ -76,9 +76,13 @@ class MissingLayers {
       for (const auto& one : described.items()) add(one.key());
     }
     for (const TensorInfo& info : tensors) {
-      if (info.name.ends_with(kLayerMark)) add(LayerOf(info.name));
+      if (!info.name.ends_with(kLayerMark)) continue;
+      marked_.insert(LayerOf(info.name));
+      add(LayerOf(info.name));
     }
   }
+
+  bool IsMarked(std::string_view layer) const { return marked_.contains(layer); }
 
   // The layer that `layer` may be; null: none.
   const std::string* Of(std::string_view layer) const {
@@ -111,6 +115,7 @@ class MissingLayers {
   }
 
   std::unordered_map<std::string, std::string> by_end_;
+  std::unordered_set<std::string_view> marked_;
 };
 
 }  // namespace
@@ -132,8 +137,11 @@ std::vector<UnreadWeight> FindStrayParts(const std::vector<TensorInfo>& tensors,
                          Remedy::kKeepPacked});
       continue;
     }
-    if (!codes.name.ends_with(kWeight)) continue;
-    const std::string* const layer = missing.Of(MissingLayers::LayerOf(codes.name));
+    const std::string_view own = MissingLayers::LayerOf(codes.name);
+    const bool is_described =
+        missing.IsMarked(own) || (described.is_object() && described.contains(std::string(own)));
+    if (is_described || !codes.name.ends_with(kWeight)) continue;
+    const std::string* const layer = missing.Of(own);
     if (layer == nullptr) continue;
     refused.push_back({weight.codes, ErrorKind::kContents,
                        ShapedName(codes) + " is described by nothing, and the layer " +
