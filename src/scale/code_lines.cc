@@ -13,9 +13,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using Word = std::uint32_t;
-
-constexpr std::uint64_t kWordBits = 32;
+using Word = CodeWord;
 
 std::uint64_t DivideUp(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 

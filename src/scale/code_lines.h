@@ -14,6 +14,9 @@
 
 namespace tensorcast::scale {
 
+using CodeWord = std::uint32_t;
+inline constexpr std::uint64_t kWordBits = 32;
+
 // Where a matrix of codes [rows, columns] stands in words. A *line* is one little-endian stream of
 // bits: its element i of b bits has bits i * b and on, of one word or of two.
 enum class CodeOrder : std::uint8_t {
