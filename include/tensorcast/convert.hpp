@@ -167,6 +167,9 @@ struct Request {
   // Directories: at most so many bytes of tensors in each file, but for a tensor that takes more;
   // 0: each tensor stays in the file that it is in.
   std::uint64_t max_shard_bytes = 0;
+  // Of .gguf outputs: the GGUF file whose keys they get, and whose tensors, by name and in its
+  // order, they have to have; empty: none.
+  std::string like;
 };
 
 // ----------------------------------------------------------------------------- settings

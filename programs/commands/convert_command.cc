@@ -52,6 +52,7 @@ struct ConvertFlags {
   std::string plan;     // to do
   std::string plan_to;  // where to write it
   std::optional<std::string> max_shard_size;
+  std::optional<std::string> like;
   bool dry_run = false;
   bool no_report = false;
   bool force = false;
@@ -123,6 +124,10 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   }
   if (flags.max_shard_size) {
     request.max_shard_bytes = ParseSizeArgument("--max-shard-size", *flags.max_shard_size);
+  }
+  if (flags.like) {
+    request.like = *flags.like;
+    if (request.like.empty()) throw Error(ErrorKind::kArguments, "--like: it names no file");
   }
   if (std::filesystem::path(flags.plan_to).lexically_normal() ==
       std::filesystem::path(flags.output).lexically_normal()) {
@@ -317,6 +322,8 @@ void AddConvertCommand(CommandLine& line) {
   AddCastFlags(command, flags->cast);
   command.AddOption("--max-shard-size SIZE", flags->max_shard_size,
                     "A directory: put the tensors into files of at most so many bytes (5GB)");
+  command.AddOption("--like FILE.gguf", flags->like,
+                    "A .gguf output: with this file's keys, and its tensors in its order");
   command.AddFlag("--no-report", flags->no_report, "Measure no loss, print no report")
       .Excludes("--json");
   command.AddFlag("--dry-run", flags->dry_run, "Say what would be done; write nothing");

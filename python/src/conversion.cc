@@ -95,6 +95,7 @@ convert::Request RequestOf(const nb::dict& words) {
   request.allow_hard_links = nb::cast<bool>(words["allow_hard_links"]);
   if (!words["root"].is_none()) request.root = FromStr(words["root"]);
   request.max_shard_bytes = nb::cast<std::uint64_t>(words["max_shard_bytes"]);
+  if (!words["like"].is_none()) request.like = FromStr(words["like"]);
   return request;
 }
 

@@ -214,6 +214,7 @@ def plan(
     allow_hard_links: bool = False,
     root: str | None = None,
     max_shard_bytes: int = 0,
+    like: Path | None = None,
     **options: Any,
 ) -> Plan:
     """Decides what a conversion would do to each tensor; writes nothing.
@@ -246,6 +247,8 @@ def plan(
         As `open`.
     max_shard_bytes : int
         Of directories: the size of each file; 0: as they are.
+    like : path, optional
+        Of .gguf outputs: a GGUF file whose keys they get, and whose tensors, in its order.
     **options
         Those of `cast`: saturate, round_mode, ...
 
@@ -288,7 +291,8 @@ def plan(
         "scale_rule": scale_rule, "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
-        "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"), "options": options,
+        "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"),
+        "like": None if like is None else path_text(like, "like"), "options": options,
     }))
 
 

@@ -79,7 +79,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     const Survey& survey = surveys.emplace_back(OpenSurvey(names.input, opening));
     file.input = names.input;
     file.output = names.output;
-    file.sink = OpenSink(names.output, survey.opened);
+    file.sink = OpenSink(names.output, survey.opened, request.like, opening);
     CheckRequest(request, file, survey);
     file.input_bytes = survey.reader().file_bytes();
     file.input_tensors = survey.tensors().size();
@@ -129,6 +129,7 @@ std::vector<std::string> InputPaths(const PlanState& state) {
       all.push_back(std::move(path));
     for (const FusedFile& one : file.plan.fused) all.push_back(one.path);
   }
+  if (!state.request.like.empty()) all.push_back(state.request.like);
   return all;
 }
 

@@ -134,6 +134,7 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
   if (decided.only) left = {*decided.only};
   plan.reader = std::move(values.reader);
   plan.scaled = values.scaled;
+  sink.Arrange(plan.reader->contents(), left);
   AddJobs(*plan.reader, survey.path, left ? &*left : nullptr, plan);
   CheckScaled(sink, output, plan.jobs);
   plan.globals = std::make_unique<SharedGlobals>(

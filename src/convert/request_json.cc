@@ -84,6 +84,7 @@ Json RequestJson(const Request& request) {
   json["allow_hard_links"] = request.allow_hard_links;
   json["root"] = BytesJson(request.root);
   json["max_shard_bytes"] = request.max_shard_bytes;
+  json["like"] = !request.like.empty() ? Json(BytesJson(request.like)) : Json();
   return json;
 }
 
@@ -121,6 +122,7 @@ Request RequestOf(const Place& json) {
   request.allow_hard_links = json.Member("allow_hard_links").Bool();
   request.root = json.Member("root").Bytes();
   request.max_shard_bytes = json.Member("max_shard_bytes").Number();
+  if (const Place like = json.Member("like"); !like.IsNull()) request.like = like.Bytes();
   return request;
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "checkpoint/open_tensor_file.h"
 #include "convert/runner.h"
 #include "convert/selection.h"
+#include "convert/survey.h"
 #include "files/output_options.h"
 #include "formats/onnx_tensors.h"
 #include "formats/tensor_reader.h"
@@ -56,6 +58,11 @@ class Sink {
   virtual scale::WrittenForm FormOf(std::size_t /*tensor*/, const scale::WrittenForm& asked) const {
     return asked;
   }
+  // The order in which the output has tensors, by their indices in the input as it is read, of
+  // those that are left or of all: `left` is set where it is another one. Throws files::Error where
+  // some are missing or too many.
+  virtual void Arrange(const formats::FileContents& /*input*/,
+                       std::optional<std::vector<std::size_t>>& /*left*/) const {}
   // Whether a tensor of the input can be held as `to`.
   virtual bool CanHold(std::size_t /*tensor*/, DataType /*to*/) const { return true; }
   // The checks of Create that need no writing; returns the size that the output would have.
@@ -68,9 +75,11 @@ class Sink {
 };
 
 // A sink for the ending of `path`, of what `input` is; a checkpoint's directory is written
-// where one is read and the path has the ending of no format, or a slash. Throws files::Error
-// (unsupported) where a model is to be written of tensors that are none's.
-std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::OpenedInput& input);
+// where one is read and the path has the ending of no format, or a slash. `like`: a file whose
+// names, order and keys a .gguf gets, or empty. Throws files::Error: unsupported where a model is
+// to be written of tensors that are none's; what opening `like` throws.
+std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::OpenedInput& input,
+                               const std::string& like, const Opening& opening);
 
 // The model itself, with tensors stored in other types.
 std::unique_ptr<Sink> OpenModelSink(const std::string& path,

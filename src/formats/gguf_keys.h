@@ -19,7 +19,9 @@ inline constexpr std::uint64_t kDefaultGgufAlignment = 32;
 
 // The format's own limits.
 inline constexpr std::uint64_t kMostGgufDimensions = 4;
-inline constexpr std::uint64_t kMostGgufNameBytes = 63;
+// Of names: ComfyUI-GGUF's, which is more than llama.cpp's own programs take.
+inline constexpr std::uint64_t kMostGgufNameBytes = 127;
+inline constexpr std::uint64_t kMostLlamaNameBytes = 63;
 
 inline constexpr std::string_view kArchitectureKey = "general.architecture";
 inline constexpr std::string_view kAlignmentKey = "general.alignment";

@@ -331,6 +331,18 @@ class GgufWriter final : public TensorWriter {
     offsets_.reserve(placement.tensors.size());
     for (const GgufStored& one : placement.tensors) offsets_.push_back(one.offset);
     notes_ = file_.notes();
+    const auto is_long = [](const TensorInfo& info) {
+      return info.name.size() > kMostLlamaNameBytes;
+    };
+    if (const auto n = static_cast<std::uint64_t>(std::ranges::count_if(contents.tensors, is_long));
+        n != 0) {
+      notes_.push_back(words::PathText(path) + ": " + words::CountText(n, "name") +
+                       (n == 1 ? " has" : " have") + " more than " +
+                       std::to_string(kMostLlamaNameBytes) +
+                       " bytes, which ComfyUI-GGUF reads and llama.cpp's own programs do not (" +
+                       words::EscapeName(std::ranges::find_if(contents.tensors, is_long)->name) +
+                       (n == 1 ? ")" : ", ...)"));
+    }
     if (contents.gguf_keys == nullptr && !contents.metadata.empty()) {
       notes_.push_back(words::PathText(path) +
                        ": the input's metadata is not kept: GGUF's readers look for keys of "

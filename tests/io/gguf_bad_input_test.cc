@@ -85,9 +85,9 @@ std::vector<BadFile> GgufCases() {
        "3 FILE: the key \"general.alignment\" is 32; expected a whole number"},
 
       // Tensors.
-      {"a name of 64 bytes",
-       Gguf({.infos = {GgufInfo(std::string(64, 'n'), {4}, 0, 0)}, .data = data}),
-       "3 FILE: tensor 1 of 1 has a string of 64 bytes at offset 24; expected at most 63"},
+      {"a name of 128 bytes",
+       Gguf({.infos = {GgufInfo(std::string(128, 'n'), {4}, 0, 0)}, .data = data}),
+       "3 FILE: tensor 1 of 1 has a string of 128 bytes at offset 24; expected at most 127"},
       {"five dimensions", OneTensor({1, 1, 1, 1, 1}),
        "3 FILE: tensor \"w\" has 5 dimensions; expected at most 4"},
       {"2^32 - 1 dimensions",

@@ -155,10 +155,10 @@ TEST_F(GgufWriter, SaysWhatItCannotHold) {
     contents.tensors = {Tensor(kFlux, DataType::kFloat16, {64, 64}), std::move(info)};
     return contents;
   };
-  EXPECT_EQ(Refusal(of(Tensor(std::string(63, 'x'), DataType::kFloat16, {2}))), "no error");
-  EXPECT_EQ(Refusal(of(Tensor(std::string(64, 'x'), DataType::kFloat16, {2}))),
-            "5 FILE: tensor \"" + std::string(64, 'x') +
-                "\" has a name of 64 bytes; GGUF's readers take at most 63");
+  EXPECT_EQ(Refusal(of(Tensor(std::string(127, 'x'), DataType::kFloat16, {2}))), "no error");
+  EXPECT_EQ(Refusal(of(Tensor(std::string(128, 'x'), DataType::kFloat16, {2}))),
+            "5 FILE: tensor \"" + std::string(128, 'x') +
+                "\" has a name of 128 bytes; GGUF's readers take at most 127");
   EXPECT_EQ(Refusal(of(Tensor("\xFF", DataType::kFloat16, {2}))),
             "5 FILE: tensor \"\\xFF\" has a name that is not UTF-8, as GGUF needs it");
   EXPECT_EQ(Refusal(of(Tensor(kFlux, DataType::kFloat16, {2}))),

@@ -279,6 +279,36 @@ def check_written(tool):
     (tool.folder / "m.gguf").unlink()
 
 
+def check_like(tool):
+    """A file that was taken out, changed and goes back: the keys and the order are the first one's, parts or not."""
+    rng = np.random.default_rng(9)
+    keys = [("a.text", "caf\u00e9"), ("a.words", [f"word {i}" for i in range(3000)]), ("general.file_type", 7)]
+    shapes = {f"blk.{i}.w": (8, 64) for i in range(5)} | {"blk.0.norm": (64,), "blk.0.router": (4, 64)}
+    values = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    tensors = [(name, gguf.quantize(data, Type.Q8_0) if name.endswith(".w") else data,
+                Type.Q8_0 if name.endswith(".w") else None) for name, data in values.items()]
+    names = sorted(values, reverse=True)
+    save_file({name: values[name] * np.float32(1.5) for name in names}, tool.folder / "tuned.safetensors")
+    after = tool.folder / "o.gguf"
+    for how in ({}, {"split_max_tensors": 3}):
+        _write(tool.folder / "m.gguf", tensors, keys, **how)
+        like = sorted(tool.folder.glob("m-*.gguf"))[1] if how else tool.folder / "m.gguf"
+        want = gguf.GGUFReader(tool.folder / "m-00001-of-00003.gguf" if how else like)
+        tool.run("convert", tool.folder / "tuned.safetensors", "-o", after, "--to", "q4_0", "--like", like, "-q",
+                 "--no-report", "--force")
+        got = gguf.GGUFReader(after)
+        # The version of blocks is theirs where they have one, else added.
+        fields = _fields(got)
+        fields.pop("general.quantization_version", None)
+        assert fields == _fields(want), "keys differ"
+        assert [tensor.name for tensor in got.tensors] == list(values)
+        for tensor in got.tensors:
+            tuned = values[tensor.name] * np.float32(1.5)
+            wanted = Type.Q4_0 if tensor.name.endswith(".w") else Type.F32
+            assert tensor.tensor_type == wanted, (tensor.name, tensor.tensor_type)
+            _same(tensor.data.reshape(-1), gguf.quantize(tuned, wanted).reshape(-1), tensor.name)
+
+
 def check_diffusion(tool):
     """A model of Stable Diffusion by its tensors; its convolutions as ComfyUI-GGUF makes blocks of them."""
     rng = np.random.default_rng(7)
@@ -391,7 +421,7 @@ def check_quantisers(tool):
 
 
 _CHECKS = {"plain": check_plain, "parts": check_parts, "blocks": check_blocks, "quantised": check_quantised,
-           "second_scale": check_second_scale, "written": check_written, "diffusion": check_diffusion,
+           "second_scale": check_second_scale, "written": check_written, "like": check_like, "diffusion": check_diffusion,
            "quantisers": check_quantisers}
 
 
