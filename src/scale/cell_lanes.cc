@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 
 #if HWY_TARGET != HWY_SCALAR
+#include "scale/gguf_lanes-inl.h"
 #include "scale/quotients-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -333,6 +334,7 @@ const CellLanes* TargetLanes() {
     filled.transpose_32 = &Transpose<std::uint32_t>;
     filled.largest_32 = &Largest32;
     filled.largest_16 = &Largest16;
+    filled.gguf = gguf::kLanes;
     return filled;
   }();
   return &lanes;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "scale/gguf_lanes.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::scale {
@@ -98,6 +99,8 @@ struct CellLanes {
   // `infinity`: the bits of Inf.
   void (*largest_16)(const std::byte* x, std::size_t cells, std::size_t width,
                      std::uint16_t infinity, std::uint32_t* largest);
+
+  GgufLanes gguf;
 };
 
 // Those of a target; null where it has none, as the scalar one.

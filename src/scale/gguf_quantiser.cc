@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core/failure.h"
 #include "core/fp_environment.h"
 #include "core/loss.h"
+#include "scale/cell_lanes.h"
 #include "scale/stretch.h"
 
 namespace tensorcast::scale {
@@ -28,7 +30,7 @@ struct GgufEncoder {
   DataType element;   // of the codes
   std::uint32_t run;  // values that share a scale
   // False where float16 does not hold its numbers.
-  bool (*encode)(const float* x, std::byte* block, GgufBlockCodes& made);
+  bool (*encode)(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made);
 };
 
 namespace {
@@ -66,23 +68,6 @@ float Inverse(float d) {
   return std::fabs(inverse) < kInfinity ? inverse : 0;
 }
 
-// The nearest integer, ties away from zero.
-float RoundAway(float x) {
-  const float magnitude = std::fabs(x), whole = std::floor(magnitude);
-  return std::copysign(whole + std::floor(2 * (magnitude - whole)), x);
-}
-
-// The first value of the largest magnitude, with its sign.
-template <int kValues> float Largest(const float* x) {
-  float largest = x[0], magnitude = std::fabs(x[0]);
-  for (int i = 1; i < kValues; ++i) {
-    if (std::fabs(x[i]) <= magnitude) continue;
-    magnitude = std::fabs(x[i]);
-    largest = x[i];
-  }
-  return largest;
-}
-
 void PackNibbles(const std::int8_t* codes, int half, int offset, std::byte* out) {
   for (int i = 0; i < half; ++i) {
     const auto low = static_cast<unsigned>(codes[i] + offset) & 15;
@@ -99,12 +84,10 @@ void PackFifthBits(const std::int8_t* codes, int offset, std::byte* out) {
   for (int i = 0; i < 4; ++i) out[i] = static_cast<std::byte>(bits >> 8 * i & 0xFF);
 }
 
-bool Q8_0(const float* x, std::byte* block, GgufBlockCodes& made) {
-  const float d = std::fabs(Largest<32>(x)) / 127, inverse = Inverse(d);
-  for (int i = 0; i < 32; ++i) {
-    made.codes[i] = static_cast<std::int8_t>(RoundAway(x[i] * inverse));
-    block[2 + i] = static_cast<std::byte>(made.codes[i]);
-  }
+bool Q8_0(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
+  const float d = std::fabs(lanes.largest(x, 32)) / 127;
+  lanes.round_away(x, Inverse(d), made.codes);
+  std::memcpy(block + 2, made.codes, 32);
   float stored = 0;
   if (!StoreHalf(d, block, &stored)) return false;
   made.beyond_up[0] = made.beyond_down[0] = 127.5f * stored;
@@ -114,13 +97,11 @@ bool Q8_0(const float* x, std::byte* block, GgufBlockCodes& made) {
 
 // Codes of kBits that are the integers from -2^(kBits - 1) on: the value of largest magnitude is
 // the least of them, whatever its sign.
-template <int kBits> bool Symmetric(const float* x, std::byte* block, GgufBlockCodes& made) {
+template <int kBits>
+bool Symmetric(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
   constexpr int kMiddle = 1 << (kBits - 1), kMost = 2 * kMiddle - 1;
-  const float d = Largest<32>(x) / -static_cast<float>(kMiddle), inverse = Inverse(d);
-  for (int i = 0; i < 32; ++i) {
-    const float code = std::trunc(x[i] * inverse + (static_cast<float>(kMiddle) + 0.5f));
-    made.codes[i] = static_cast<std::int8_t>(std::min(static_cast<int>(code), kMost) - kMiddle);
-  }
+  const float d = lanes.largest(x, 32) / -static_cast<float>(kMiddle);
+  lanes.steps(x, 0, Inverse(d), static_cast<float>(kMiddle) + 0.5f, kMost, kMiddle, made.codes);
   if (kBits == 5) PackFifthBits(made.codes, kMiddle, block + 2);
   PackNibbles(made.codes, 16, kMiddle, block + (kBits == 5 ? 6 : 2));
   float stored = 0;
@@ -134,18 +115,14 @@ template <int kBits> bool Symmetric(const float* x, std::byte* block, GgufBlockC
 }
 
 // Codes of kBits that are multiples of a step above the least value.
-template <int kBits> bool AboveLeast(const float* x, std::byte* block, GgufBlockCodes& made) {
+template <int kBits>
+bool AboveLeast(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
   constexpr int kMost = (1 << kBits) - 1;
-  float least = x[0], most = x[0];
-  for (int i = 1; i < 32; ++i) {
-    least = x[i] < least ? x[i] : least;
-    most = x[i] > most ? x[i] : most;
-  }
-  const float d = (most - least) / static_cast<float>(kMost), inverse = Inverse(d);
-  for (int i = 0; i < 32; ++i) {
-    const float code = std::trunc((x[i] - least) * inverse + 0.5f);
-    made.codes[i] = static_cast<std::int8_t>(std::min(static_cast<int>(code), kMost));
-  }
+  float least = 0, most = 0;
+  lanes.range(x, 32, &least, &most);
+  if (least == 0) least = *std::find(x, x + 32, 0.0f);  // the first one's sign
+  const float d = least < most ? (most - least) / static_cast<float>(kMost) : 0;
+  lanes.steps(x, least, Inverse(d), 0.5f, kMost, 0, made.codes);
   if (kBits == 5) PackFifthBits(made.codes, 0, block + 4);
   PackNibbles(made.codes, 16, 0, block + (kBits == 5 ? 8 : 4));
   float step = 0, from = 0;
@@ -155,36 +132,21 @@ template <int kBits> bool AboveLeast(const float* x, std::byte* block, GgufBlock
   return true;
 }
 
-// The nearest of E2M1's values, twice as large, times `half`: the first of several, by the index.
-int NearestE2M1(float x, float half) {
-  constexpr float kValues[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-  int best = 0;
-  float least = std::fabs(half * kValues[0] - x);
-  for (int i = 1; i < 16; ++i) {
-    const float error = std::fabs(half * kValues[i] - x);
-    if (error < least) {
-      least = error;
-      best = i;
-    }
-  }
-  return best;
-}
-
-void EncodeE2M1(const float* x, int n, float half, int run, GgufBlockCodes& made) {
-  for (int i = 0; i < n; ++i) {
-    made.codes[run * n + i] = static_cast<std::int8_t>(NearestE2M1(x[i], half));
-  }
+// The codes of a run.
+void EncodeE2M1(const GgufLanes& lanes, const float* x, std::size_t n, float half, std::size_t run,
+                GgufBlockCodes& made) {
+  lanes.nearest_e2m1(x, n, half, made.codes + run * n);
   made.beyond_up[run] = made.beyond_down[run] = 14 * half;
   made.least_normal[run] = 2 * half;
 }
 
-bool Mxfp4(const float* x, std::byte* block, GgufBlockCodes& made) {
-  const float largest = std::fabs(Largest<32>(x));
+bool Mxfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
+  const float largest = std::fabs(lanes.largest(x, 32));
   constexpr int kLargestExponent = 2, kBias = 127;
   int exponent = 0;
   if (largest > 0) exponent = std::max(0, std::ilogb(largest) - kLargestExponent + kBias);
   block[0] = static_cast<std::byte>(exponent);
-  EncodeE2M1(x, 32, std::ldexp(1.0f, exponent - kBias - 1), 0, made);
+  EncodeE2M1(lanes, x, 32, std::ldexp(1.0f, exponent - kBias - 1), 0, made);
   PackNibbles(made.codes, 16, 0, block + 1);
   return true;
 }
@@ -210,16 +172,53 @@ float OfPositiveE4M3(unsigned code) {
   return exponent == 0 ? digits * 0x1p-9f : std::ldexp(1 + digits / 8, exponent - 7);
 }
 
-bool Nvfp4(const float* x, std::byte* block, GgufBlockCodes& made) {
-  constexpr int kRun = 16;
-  for (int run = 0; run < 4; ++run) {
-    const unsigned scale = PositiveE4M3(std::fabs(Largest<kRun>(x + kRun * run)) / 6);
+bool Nvfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
+  constexpr std::size_t kRun = 16;
+  for (std::size_t run = 0; run < 4; ++run) {
+    const unsigned scale = PositiveE4M3(std::fabs(lanes.largest(x + kRun * run, kRun)) / 6);
     block[run] = static_cast<std::byte>(scale);
-    EncodeE2M1(x + kRun * run, kRun, OfPositiveE4M3(scale) * 0.5f, run, made);
+    EncodeE2M1(lanes, x + kRun * run, kRun, OfPositiveE4M3(scale) * 0.5f, run, made);
     PackNibbles(made.codes + kRun * run, kRun / 2, 0, block + 4 + run * kRun / 2);
   }
   return true;
 }
+
+// Without lanes.
+
+bool AllFinite(const float* x, std::size_t n) {
+  return std::all_of(x, x + n, [](float one) { return std::isfinite(one); });
+}
+float Largest(const float* x, std::size_t n) {
+  return *std::max_element(x, x + n, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+}
+void Range(const float* x, std::size_t n, float* least, float* most) {
+  *least = *std::min_element(x, x + n);
+  *most = *std::max_element(x, x + n);
+}
+void RoundAway(const float* x, float inverse, std::int8_t* codes) {
+  for (int i = 0; i < 32; ++i) codes[i] = static_cast<std::int8_t>(std::round(x[i] * inverse));
+}
+void Steps(const float* x, float least, float inverse, float shift, int most, int middle,
+           std::int8_t* codes) {
+  for (int i = 0; i < 32; ++i) {
+    const float step = std::trunc((x[i] - least) * inverse + shift);
+    codes[i] = static_cast<std::int8_t>(std::min(static_cast<int>(step), most) - middle);
+  }
+}
+void NearestE2M1(const float* x, std::size_t n, float half, std::int8_t* codes) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto error = [&](int code) {
+      const float value = half * kTwiceE2M1[code & 7];
+      return std::fabs((code < 8 ? value : -value) - x[i]);
+    };
+    int best = 0;
+    for (int code = 1; code < 16; ++code) {
+      if (error(code) < error(best)) best = code;
+    }
+    codes[i] = static_cast<std::int8_t>(best);
+  }
+}
+constexpr GgufLanes kNoLanes = {&AllFinite, &Largest, &Range, &RoundAway, &Steps, &NearestE2M1};
 
 constexpr GgufEncoder kEncoders[] = {
     {"Q8_0", DataType::kInt8, 32, Q8_0},          {"Q4_0", DataType::kInt8, 32, Symmetric<4>},
@@ -272,6 +271,8 @@ bool IsGgufWritten(std::string_view type) { return gguf_encoding::Find(type) != 
 
 GgufQuantiser::GgufQuantiser(DataType source, std::string_view type, Target target)
     : source_(source), target_(target), encoder_(EncoderOf(type)), blocks_(*FindGgufBlocks(type)) {
+  const CellLanes* const lanes = FindCellLanes(target);
+  lanes_ = lanes != nullptr ? &lanes->gguf : &gguf_encoding::kNoLanes;
   const TypeInfo* const row = FindType(source);
   if (row == nullptr || !row->is_float()) Require(Status(StatusCode::kInvalidType));
   Require(CastPlan::Bind(source, DataType::kFloat32, {}, &float_of_source_, target));
@@ -301,12 +302,14 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
       Require(value_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(values)), 0,
                                    some));
     }
+    const bool all_finite = lanes_->all_finite(floats, some);
     for (std::size_t at = 0; at < some; at += blocks_.values) {
       const std::span<float> block(floats + at, blocks_.values);
-      if (!std::ranges::all_of(block, [](float one) { return std::isfinite(one); })) {
+      if (!all_finite && !lanes_->all_finite(block.data(), block.size())) {
         gguf_encoding::MakeFinite(block.data(), block.size(), is_symmetric);
       }
-      if (!encoder_.encode(block.data(), out + at / blocks_.values * blocks_.bytes, made)) {
+      if (!encoder_.encode(*lanes_, block.data(), out + at / blocks_.values * blocks_.bytes,
+                           made)) {
         return (done + at) / blocks_.values;
       }
       if (loss == nullptr) continue;

@@ -18,6 +18,7 @@
 namespace tensorcast::scale {
 
 struct GgufEncoder;  // gguf_quantiser.cc
+struct GgufLanes;    // scale/gguf_lanes.h
 
 // Whether blocks of that type are written.
 bool IsGgufWritten(std::string_view type);
@@ -45,6 +46,7 @@ class GgufQuantiser {
   Target target_;
   const GgufEncoder& encoder_;
   const GgufBlocks& blocks_;
+  const GgufLanes* lanes_;
   CastPlan float_of_source_, value_of_source_;
 };
 

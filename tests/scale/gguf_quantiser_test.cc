@@ -98,6 +98,38 @@ TEST(GgufQuantiser, InPieces) {
   }
 }
 
+// What lanes make is what the scalar target makes, which check_gguf.py holds against gguf-py.
+TEST(GgufQuantiser, EveryTargetGivesTheSameBytes) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  std::vector<float> x = Normal(1);
+  std::mt19937_64 random(7);
+  // Blocks whose values are often alike, of both signs, zeros, at ties, subnormal; two not finite.
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t kind = i / 64 % 8;
+    const auto few = static_cast<float>(static_cast<int>(random() % 17) - 8);
+    if (kind == 1) x[i] = few;
+    if (kind == 2) x[i] = few * 0x1p-130f;
+    if (kind == 3) x[i] = std::copysign(few == 8 ? 1.0f : 0.0f, few);
+    if (kind == 4) x[i] = std::copysign(0.0f, few);
+    if (kind == 5) x[i] = (few + 8.5f) * 0.25f;
+    if (kind == 6) x[i] *= std::ldexp(1.0f, static_cast<int>(random() % 60) - 45);
+  }
+  x[200] = kInf;
+  x[900] = -std::numeric_limits<float>::quiet_NaN();
+  for (const std::string_view type : kTypes) {
+    const GgufBlocks& blocks = *FindGgufBlocks(type);
+    std::vector<std::byte> expected(x.size() / blocks.values * blocks.bytes);
+    GgufQuantiser(DataType::kFloat32, type, Target::kScalar)
+        .Encode(std::as_bytes(std::span(x)), 0, 0, x.size(), expected, nullptr);
+    for (const Target target : Targets()) {
+      std::vector<std::byte> made(expected.size());
+      GgufQuantiser(DataType::kFloat32, type, target)
+          .Encode(std::as_bytes(std::span(x)), 0, 0, x.size(), made, nullptr);
+      EXPECT_EQ(made, expected) << type << ", target " << static_cast<int>(target);
+    }
+  }
+}
+
 TEST(GgufQuantiser, InfAndNan) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   std::vector<float> x(64, 1.0f);
