@@ -3,9 +3,12 @@
 // asked for, and no other exception than files::Error comes out.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +17,8 @@
 
 #include "demand.h"
 #include "files/byte_source.h"
+#include "files/system.h"
+#include "formats/gguf_keys.h"
 #include "formats/tensor_file.h"
 #include "fuzzers.h"
 #include "zip_checksums.h"
@@ -150,6 +155,60 @@ void CheckTensor(std::string_view file, const formats::TensorReader& reader, std
   }
 }
 
+// A GGUF file that can be written again has the same tensors, and all keys but the container's, and
+// is as long as was said; what cannot is refused.
+void CheckWrittenAgain(const formats::TensorReader& reader) {
+  constexpr std::uint64_t kMostWritten = 1 << 20;
+  const formats::FileContents& contents = reader.contents();
+  if (reader.file_bytes() > kMostWritten) return;
+  for (const formats::TensorInfo& info : contents.tensors) {
+    if (info.bytes > kMostBytesRead) return;
+  }
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("written" + std::to_string(::getpid()) + ".gguf"))
+          .string();
+  std::unique_ptr<formats::TensorWriter> writer;
+  try {
+    const std::uint64_t measured = formats::CheckTensorFile(path, contents, {true, {}});
+    writer = formats::CreateTensorFile(path, contents, {true, {}});
+    Demand(writer->file_bytes() == measured, "another size than was said");
+  } catch (const files::Error& error) {
+    CheckError(path, error);
+    return;
+  }
+  for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+    const std::uint64_t bytes = contents.tensors[i].bytes;
+    if (bytes != 0) writer->Write(i, 0, ReadInPieces(reader, i, bytes, bytes));
+  }
+  writer->Commit();
+  const auto again = formats::OpenTensorSource(std::make_unique<files::InputFile>(path), {}).reader;
+  const formats::FileContents& found = again->contents();
+  Demand(again->file_bytes() == writer->file_bytes(), "a file of another length");
+  Demand(found.tensors.size() == contents.tensors.size(), "another number of tensors");
+  for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+    const formats::TensorInfo &was = contents.tensors[i], &is = found.tensors[i];
+    Demand(is.name == was.name && is.type == was.type && is.dtype == was.dtype &&
+               is.shape == was.shape && is.bytes == was.bytes,
+           "another tensor");
+    const std::uint64_t bytes = was.bytes;
+    Demand(bytes == 0 ||
+               ReadInPieces(*again, i, bytes, bytes) == ReadInPieces(reader, i, bytes, bytes),
+           "other values");
+  }
+  const auto keys_of = [](const formats::FileContents& of) {
+    std::vector<std::string> keys;
+    for (const formats::GgufKey& key : *of.gguf_keys) {
+      if (std::ranges::count(formats::kContainerKeys, std::string_view(key.name)) != 0) continue;
+      if (key.name.starts_with(formats::kShapeKey)) continue;
+      keys.emplace_back(key.bytes, '\0');
+      key.file->Read(key.begin, std::as_writable_bytes(std::span(keys.back())));
+    }
+    return keys;
+  };
+  Demand(keys_of(found) == keys_of(contents), "other keys");
+  std::filesystem::remove(path);
+}
+
 void ReadFile(std::string_view file, std::span<const std::uint8_t> data) {
   try {
     formats::OpenOptions options;
@@ -162,6 +221,7 @@ void ReadFile(std::string_view file, std::span<const std::uint8_t> data) {
     const std::size_t count = std::min(reader->contents().tensors.size(), kMostTensors);
     for (std::size_t i = 0; i < count; ++i) CheckTensor(file, *reader, i);
     reader->notes();
+    if (file.ends_with(".gguf")) CheckWrittenAgain(*reader);
   } catch (const files::Error& error) {
     CheckError(file, error);
   }
