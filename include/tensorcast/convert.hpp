@@ -68,6 +68,10 @@ enum class ScaledFormat : std::uint8_t {
   kQ5_0,
   kQ4_1,
   kQ4_0,
+  // Integers in groups along the last dimension, or in rows, with zero points or without
+  // (Request::group and asymmetric).
+  kInt4Group,
+  kInt8Group,
 };
 TENSORCAST_API std::string_view ScaledFormatName(ScaledFormat format);  // "fp8-block"
 TENSORCAST_API std::optional<ScaledFormat> ParseScaledFormat(std::string_view name);
@@ -158,6 +162,10 @@ struct Request {
   // Models have "onnx" alone.
   std::string layout;
   std::optional<ScaleRule> scale_rule;
+  // Of integers in groups: 32, 64 or 128 columns that share a scale; 0: those of a row do. None:
+  // 128, in the layout mlx 64.
+  std::optional<std::uint64_t> group;
+  bool asymmetric = false;  // with zero points, or biases that are no multiple of the scale
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data

@@ -48,6 +48,8 @@ struct ConvertFlags {
   std::string to;
   std::string layout;  // of scaled formats
   std::string scale;
+  std::string group;  // of integers
+  bool asymmetric = false;
   std::vector<std::string> rules;
   std::string plan;     // to do
   std::string plan_to;  // where to write it
@@ -72,13 +74,14 @@ Examples:
   tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to f16
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
   tensorcast convert Qwen3-8B -o Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
+  tensorcast convert Qwen3-8B -o Qwen3-8B-w4a16 --to int4-group --group 128
   tensorcast convert texts.npy -o numbers.npy --to float32
   tensorcast convert --plan plan.json
   tensorcast convert model.onnx -o small.onnx --to float16
   tensorcast convert model.yaml -o model.onnx
 
 TYPE is an element type, or a scaled format: fp8-tensor, fp8-row, fp8-block, int8-row, mxfp8, mxfp6,
-mxfp4 or nvfp4. A scaled format makes codes and scales of the weights of linear layers.
+mxfp4, nvfp4, int4-group or int8-group. A scaled format makes codes and scales of the weights of linear layers.
 'tensorcast types' lists both kinds.
 
 Floating tensors are cast. All others, and those that no rule takes, are copied byte for byte.
@@ -115,6 +118,8 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   if (!flags.to.empty()) request.to = ParseDestination("--to", flags.to);
   if (!flags.layout.empty()) request.layout = ParseLayoutArgument("--layout", flags.layout);
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
+  if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
+  request.asymmetric = flags.asymmetric;
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   if (!request.to && request.rules.empty()) {
@@ -315,6 +320,10 @@ void AddConvertCommand(CommandLine& line) {
   command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),
                     flags->layout, "Whose names scaled weights get");
   AddScaleFlag(command, flags->scale);
+  command.AddOption("--group 32|64|128|channel", flags->group,
+                    "int4-group, int8-group: the columns that share a scale, or all of a row");
+  command.AddFlag("--asymmetric", flags->asymmetric,
+                  "int4-group, int8-group: with zero points or biases");
   command
       .AddOption("--rule 'PATTERN=TYPE'", flags->rules,
                  "Tensors that match become TYPE; the first rule that matches wins")

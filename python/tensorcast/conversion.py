@@ -197,6 +197,15 @@ def _callback(progress: Any) -> Any:
     return progress
 
 
+def _group(group: int | str | None) -> int | None:
+    """The columns of a group; 0: of a row."""
+    if group is None or group == "channel":
+        return None if group is None else 0
+    if isinstance(group, bool) or group not in (32, 64, 128):
+        raise ArgumentError(f"group is {group!r}; expected 32, 64, 128 or 'channel'")
+    return int(group)
+
+
 def plan(
     src: Path,
     dst: Path,
@@ -210,6 +219,8 @@ def plan(
     ignore_scales: bool = False,
     layout: str | None = None,
     scale_rule: str | None = None,
+    group: int | str | None = None,
+    asymmetric: bool = False,
     assume_type: TypeLike = None,
     allow_hard_links: bool = False,
     root: str | None = None,
@@ -243,6 +254,11 @@ def plan(
     scale_rule : {"amax", "pow2" or "up", "round", "ocp"}, optional
         What their scales are; the usual rule is "amax" of fp8-*, int8-row and nvfp4, "round" of
         mx*.
+    group : {32, 64, 128, "channel"}, optional
+        Of int4-group and int8-group: the columns that share a scale, or all of a row; 128, in the
+        layout "mlx" 64.
+    asymmetric : bool
+        Of these: with zero points, or biases of their own.
     assume_type, allow_hard_links, root
         As `open`.
     max_shard_bytes : int
@@ -288,7 +304,8 @@ def plan(
         **lists, "files": [(path_text(src, "src"), path_text(dst, "dst"))], "to": to,
         "rules": pairs, "all_types": flag(all_types, "all_types"),
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
-        "scale_rule": scale_rule, "assume_type": assume_type,
+        "scale_rule": scale_rule, "group": _group(group), "asymmetric": flag(asymmetric, "asymmetric"),
+        "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
         "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"),

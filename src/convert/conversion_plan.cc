@@ -56,7 +56,7 @@ void AddMade(const scale::WrittenForm& form, const formats::TensorInfo& tensor,
   planned.format = scale::FormatOf(*form.format);
   if (form.dialect != nullptr) planned.layout = form.dialect->layout;
   planned.bytes_after = 0;
-  for (scale::WrittenTensor& one : scale::TensorsOf(form, tensor.name, tensor.shape)) {
+  for (scale::WrittenTensor& one : scale::TensorsOf(form, tensor.name, tensor.shape, tensor.type)) {
     *planned.bytes_after += one.bytes;
     planned.made.push_back({std::move(one.name), std::move(one.shape), one.type});
   }

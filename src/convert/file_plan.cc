@@ -35,7 +35,8 @@ void AddJobs(const formats::TensorReader& reader, const std::string& path,
     job.to = {to};
     job.scaled = plan.decisions[job.tensor].scaled;
     const formats::TensorInfo& info = tensors[job.tensor];
-    if (job.scaled) made += scale::TensorsOf(job.scaled, info.name, info.shape).size() - 1;
+    if (job.scaled)
+      made += scale::TensorsOf(job.scaled, info.name, info.shape, info.type).size() - 1;
     if (to == DataType::kString || StorageBytes(to, info.elements)) continue;
     throw Error(ErrorKind::kContents,
                 words::PathText(path) + ": " + words::EscapeName(info.name) + " has more " +
@@ -48,7 +49,8 @@ namespace {
 
 void AddScaled(const formats::TensorInfo& source, const scale::WrittenForm& form,
                std::vector<formats::TensorInfo>& tensors) {
-  for (scale::WrittenTensor& made : scale::TensorsOf(form, source.name, source.shape)) {
+  for (scale::WrittenTensor& made :
+       scale::TensorsOf(form, source.name, source.shape, source.type)) {
     formats::TensorInfo& info = tensors.emplace_back(source);
     info.name = std::move(made.name);
     info.type = made.type;

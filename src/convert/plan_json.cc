@@ -60,7 +60,7 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
       json["made"]["axis"] = job.scaled.axis ? Json(*job.scaled.axis) : Json();
     }
     for (const scale::WrittenTensor& one :
-         scale::TensorsOf(job.scaled, tensor.name, tensor.shape)) {
+         scale::TensorsOf(job.scaled, tensor.name, tensor.shape, tensor.type)) {
       json["made"]["tensors"].push_back(
           {{"name", BytesJson(one.name)},
            {"type", one.dtype.empty() ? TypeName(one.type) : one.dtype},

@@ -10,14 +10,16 @@
 #include "core/enum_names.h"
 #include "core/shape.h"
 #include "scale/gguf_blocks.h"
+#include "scale/written_groups.h"
 
 namespace tensorcast::scale {
 namespace {
 
 // In the order of convert::ScaledFormat.
 constexpr std::string_view kFormatNames[] = {
-    "none",  "fp8-tensor", "fp8-row",    "fp8-block", "int8-row", "mxfp8", "mxfp6", "mxfp4",
-    "nvfp4", "mxfp8-e5m2", "mxfp6-e3m2", "q8_0",      "q5_1",     "q5_0",  "q4_1",  "q4_0"};
+    "none",  "fp8-tensor", "fp8-row", "fp8-block",  "int8-row",   "mxfp8",
+    "mxfp6", "mxfp4",      "nvfp4",   "mxfp8-e5m2", "mxfp6-e3m2", "q8_0",
+    "q5_1",  "q5_0",       "q4_1",    "q4_0",       "int4-group", "int8-group"};
 
 std::uint64_t CellsAlong(std::uint64_t length, std::uint64_t block) {
   return length / block + (length % block != 0);
@@ -109,6 +111,11 @@ Partition WrittenForm::PartitionOf(std::span<const std::uint64_t> shape) const {
 std::string WrittenForm::Text() const {
   std::string text(format->name);
   if (dialect != nullptr) text.append(" (").append(dialect->layout).append(")");
+  if (IsOfGroups()) {
+    text += format->block_columns == 0 ? ", one scale for a row"
+                                       : ", groups of " + std::to_string(format->block_columns);
+    if (format->is_asymmetric) text += ", asymmetric";
+  }
   return text;
 }
 
@@ -122,9 +129,18 @@ std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> sh
   return {};
 }
 
+std::string WhyNot(const WrittenForm& form, std::span<const std::uint64_t> shape) {
+  std::string why = WhyNot(*form.format, shape);
+  if (why.empty() && form.IsOfGroups() && form.layout != nullptr) why = WhyNotPlaced(form, shape);
+  return why;
+}
+
 std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
-                                     std::span<const std::uint64_t> shape) {
+                                     std::span<const std::uint64_t> shape, DataType source) {
   const ScaledFormat& format = *form.format;
+  if (form.IsOfGroups() && form.layout != nullptr) {
+    return GroupTensorsOf(form, name, shape, source);
+  }
   if (form.IsOfBlocks()) {
     const GgufBlocks& blocks = *FindGgufBlocks(form.layout->block);
     WrittenTensor made{std::string(name), {shape.begin(), shape.end()}, DataType::kUndefined};

@@ -65,6 +65,8 @@ struct WrittenForm {
   bool IsOfModel() const;
   // Whether codes and scales stand in GGUF's blocks, in one tensor.
   bool IsOfBlocks() const;
+  // Integers in groups: made by rules of their own.
+  bool IsOfGroups() const { return *this && format->group_bits != 0; }
   // Has the whole tensor to be read before its first code is known?
   bool NeedsAllValues(std::span<const std::uint64_t> shape) const;
   // What a scale is of: the format's cells, but that a model's tensor of rows may have one scale.
@@ -75,6 +77,8 @@ struct WrittenForm {
 // Why a tensor of this shape cannot be held in the format; empty: it can. "its last dimension, 100,
 // is not a multiple of 32".
 std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> shape);
+// The same of its layout, too: "its 100 outputs are no multiple of 32, as GPTQ's are".
+std::string WhyNot(const WrittenForm& form, std::span<const std::uint64_t> shape);
 
 // One tensor of a scaled weight as it stands in a file.
 struct WrittenTensor {
@@ -85,9 +89,9 @@ struct WrittenTensor {
   std::string_view dtype = {};  // of blocks GGUF's type; static storage
 };
 // Codes, scales and, where the layout has one, the global scale of a weight that the format can
-// hold; of a form that is only measured its codes and scales unpacked.
+// hold; of a form that is only measured its codes and scales unpacked. `source`: the weight's type.
 std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
-                                     std::span<const std::uint64_t> shape);
+                                     std::span<const std::uint64_t> shape, DataType source);
 
 }  // namespace tensorcast::scale
 

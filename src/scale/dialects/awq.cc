@@ -5,10 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/gptq.h"
 #include "scale/grouped_integers.h"
 #include "scale/layer_lists.h"
+#include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -123,6 +125,30 @@ PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& setti
   return reading;
 }
 
+namespace {
+
+constexpr WrittenLayout kAwqWritten[] = {{.format = "int4-group",
+                                          .codes = ".qweight",
+                                          .scale = ".scales",
+                                          .plain = ".weight",
+                                          .groups = GroupPlacing::kAwq,
+                                          .zeros = ".qzeros"}};
+
+WrittenConfig WriteAwq(const QuantisedModules& modules) {
+  const ScaledFormat& format = *modules.written.front().form.format;
+  json::OrderedJson json = json::OrderedJson::object();
+  json["quant_method"] = kAwqMethods[0];
+  json["bits"] = format.group_bits;
+  json["group_size"] =
+      format.block_columns != 0 ? json::OrderedJson(format.block_columns) : json::OrderedJson(-1);
+  json["zero_point"] = true;  // there are zero points, if all alike
+  json["version"] = "gemm";
+  json["modules_to_not_convert"] = IgnoredModules(LayerNames::kParts, modules);
+  return {.quantization_config = ConfigText(json)};
+}
+
+}  // namespace
+
 extern const Dialect kAwq;
 constinit const Dialect kAwq = {
     .name = "AWQ",
@@ -132,6 +158,9 @@ constinit const Dialect kAwq = {
     .read_config = ReadQweightConfig,
     .file = {.name = "quant_config.json"},
     .layer_names = LayerNames::kParts,
+    .layout = "awq",
+    .written = kAwqWritten,
+    .write_config = WriteAwq,
     .edit_config = AddNotConverted,
 };
 

@@ -73,6 +73,15 @@ enum class LayerNames : std::uint8_t {
 // The shape of a scale of the whole tensor.
 enum class OneShape : std::uint8_t { kScalar, kVector };  // [], [1]
 
+// Where integers in groups stand.
+enum class GroupPlacing : std::uint8_t {
+  kNone,
+  kPackQuantized,  // compressed-tensors': words along the rows; zero points, where there are any
+  kGptq,           // words down the rows of a transposed matrix; zero points as they are
+  kAwq,            // words along the columns, shuffled
+  kMlx,            // words along the rows; biases
+};
+
 // How a scaled format is written: endings of the names of codes and scales, in place of `plain` at
 // the end of the weight's own. A weight whose name ends in something else is not written so.
 struct WrittenLayout {
@@ -85,6 +94,9 @@ struct WrittenLayout {
   OneShape one = OneShape::kVector;
   bool packs_codes = false;      // as uint8, several to a byte
   bool has_scale_bytes = false;  // float8e8m0 as uint8
+  // Of integers in groups: how they are placed, and what else there is.
+  GroupPlacing groups = GroupPlacing::kNone;
+  std::string_view zeros = {}, biases = {}, shape = {}, order = {};
   // The blocks of GGUF's in which all of it stands, and then the rest is of no account.
   std::string_view block = {};
 };

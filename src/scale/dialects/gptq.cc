@@ -86,10 +86,9 @@ PackedReading ReadGptqTensors(const PackedTensors& tensors) {
 }
 
 // Its readers take the first regular expression that a name matches; "-:" leaves a module alone.
-WrittenConfig EditGptq(const QuantisedModules& modules, const QuantizationConfig& config) {
-  Json json = *config.json;
+Json LeftAlone(std::span<const std::string> modules) {
   Json dynamic = Json::object();
-  for (const std::string& module : modules.freed) {
+  for (const std::string& module : modules) {
     std::string pattern = "-:^";
     for (const char c : module) {
       if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) pattern += '\\';
@@ -97,6 +96,12 @@ WrittenConfig EditGptq(const QuantisedModules& modules, const QuantizationConfig
     }
     dynamic[pattern + "$"] = Json::object();
   }
+  return dynamic;
+}
+
+WrittenConfig EditGptq(const QuantisedModules& modules, const QuantizationConfig& config) {
+  Json json = *config.json;
+  Json dynamic = LeftAlone(modules.freed);
   const Json& old = Member(json, "dynamic");
   if (old.is_object()) {
     for (const auto& [pattern, said] : old.items()) {
@@ -105,6 +110,42 @@ WrittenConfig EditGptq(const QuantisedModules& modules, const QuantizationConfig
   }
   json["dynamic"] = std::move(dynamic);
   return {.quantization_config = ConfigText(json)};
+}
+
+constexpr std::string_view kGptqFile = "quantize_config.json";
+
+constexpr WrittenLayout WrittenQweight(std::string_view format) {
+  return {.format = format,
+          .codes = ".qweight",
+          .scale = ".scales",
+          .plain = ".weight",
+          .groups = GroupPlacing::kGptq,
+          .zeros = ".qzeros",
+          .order = ".g_idx"};
+}
+constexpr WrittenLayout kGptqWritten[] = {WrittenQweight("int4-group"),
+                                          WrittenQweight("int8-group")};
+
+// Version 2 of the format, in which zero points stand as they are. A head outside of the layers is
+// left alone by its readers unless it is said to be quantised.
+WrittenConfig WriteGptq(const QuantisedModules& modules) {
+  const WrittenGroup& written = modules.written.front();
+  const ScaledFormat& format = *written.form.format;
+  std::vector<std::string> plain = modules.plain;
+  std::erase(plain, "lm_head");
+  Json json = Json::object();
+  json["quant_method"] = kGptqMethods[0];
+  json["bits"] = format.group_bits;
+  json["group_size"] = format.block_columns != 0 ? Json(format.block_columns) : Json(-1);
+  json["desc_act"] = false;
+  json["sym"] = !format.is_asymmetric;
+  json["lm_head"] = std::ranges::count(written.modules, "lm_head") != 0;
+  json["pack_dtype"] = "int32";
+  json["checkpoint_format"] = "gptq_v2";
+  json["dynamic"] = LeftAlone(plain);
+  json["meta"] = {{"quantizer", {std::string("tensorcast:") + TENSORCAST_VERSION}}};
+  const std::string text = ConfigText(json);
+  return {.quantization_config = text, .files = {{std::string(kGptqFile), text + "\n"}}};
 }
 
 }  // namespace
@@ -453,7 +494,10 @@ constinit const Dialect kGptq = {
     .read_packed = ReadGptqTensors,
     .methods = kGptqMethods,
     .read_config = ReadQweightConfig,
-    .file = {.name = "quantize_config.json"},
+    .file = {.name = kGptqFile},
+    .layout = "gptq",
+    .written = kGptqWritten,
+    .write_config = WriteGptq,
     .edit_config = EditGptq,
 };
 
