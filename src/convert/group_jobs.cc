@@ -1,5 +1,6 @@
 // A chunk is whole rows that begin at a multiple of the grid of loss and of the layout's grain; it
-// is one thread's, done in bands of rows of one matrix.
+// is one thread's, done in bands of rows of one matrix, each of which is made in pieces and written
+// at once: where a layout has rows as columns, few of them would be many short writes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/group_jobs.h"
@@ -9,6 +10,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "convert/chunks.h"
 #include "files/error.h"
@@ -50,8 +52,14 @@ class GroupJob {
     // What is held of a row: the source, codes, the same in words twice, and numbers.
     const std::uint64_t row_bytes =
         *StorageBytes(info_.type, columns_) + 3 * columns_ + quantiser_.groups() * kNumbersOfGroup;
-    const std::uint64_t fit = ChunkBytesOf(options_) / row_bytes;
-    band_ = std::max(grain_, fit / grain_ * grain_);
+    piece_ = std::max<std::uint64_t>(1, ChunkBytesOf(options_) / row_bytes);
+    band_ = WholeGrains(piece_);
+    if (IsTurned(job_)) {
+      const std::uint64_t made_bytes = columns_ * static_cast<std::uint64_t>(rule_.bits) / 8 +
+                                       quantiser_.groups() * kNumbersOfGroup + 1;
+      const std::uint64_t share = (rows_ - 1) / WorkersOf(options_) + grain_;
+      band_ = std::max(band_, WholeGrains(std::min(share, GroupBytesOf(options_) / made_bytes)));
+    }
     const std::uint64_t unit = UnitOfChunks();
     const std::uint64_t chunk = std::max<std::uint64_t>(1, band_ * columns_ / unit) * unit;
     ForChunks(info_.elements, chunk, options_, mutex_,
@@ -88,8 +96,39 @@ class GroupJob {
     return std::lcm(rows * columns_, kRangeGrain);
   }
 
+  // As many rows of the grain, or the least.
+  std::uint64_t WholeGrains(std::uint64_t rows) const {
+    return std::max(grain_, rows / grain_ * grain_);
+  }
+
   // Rows [row, row + n) of all, which are of one matrix.
   void RunBand(std::uint64_t row, std::uint64_t n, Buffers& buffers, LossMeter* meter) {
+    scale::MadeGroups made;
+    for (std::uint64_t done = 0; done < n; done += piece_) {
+      const std::uint64_t some = std::min(piece_, n - done);
+      scale::MadeGroups piece = MakePiece(row + done, some, buffers, meter);
+      if (some == n) {
+        made = std::move(piece);
+      } else if (writer_) {
+        made.Append(piece);
+      }
+    }
+    if (!writer_) return;
+    scale::CodeRows rows;
+    rows.batch = row / rows_;
+    rows.first = row % rows_;
+    rows.count = n;
+    rows.codes = &made.codes;
+    rows.scales = made.scales;
+    rows.biases = made.biases;
+    rows.zeros = &made.zeros;
+    writer_->Write(rows);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    done_(0, n * made.codes.stride + made.scales.size() + made.biases.size());
+  }
+
+  scale::MadeGroups MakePiece(std::uint64_t row, std::uint64_t n, Buffers& buffers,
+                              LossMeter* meter) {
     const std::uint64_t first = row * columns_, elements = n * columns_;
     // A packed type's rows may begin inside a byte.
     constexpr std::uint64_t kWholeBytes = 8;
@@ -112,21 +151,9 @@ class GroupJob {
                              ", the type of its scales, does not hold",
                          Remedy::kNone, info_.name);
     }
-    std::uint64_t written = 0;
-    if (writer_) {
-      scale::CodeRows rows;
-      rows.batch = row / rows_;
-      rows.first = row % rows_;
-      rows.count = n;
-      rows.codes = &made.codes;
-      rows.scales = made.scales;
-      rows.biases = made.biases;
-      rows.zeros = &made.zeros;
-      writer_->Write(rows);
-      written = n * made.codes.stride + made.scales.size() + made.biases.size();
-    }
     const std::lock_guard<std::mutex> lock(mutex_);
-    done_(*StorageBytes(info_.type, elements), written);
+    done_(*StorageBytes(info_.type, elements), 0);
+    return made;
   }
 
   const formats::TensorReader& reader_;
@@ -140,11 +167,20 @@ class GroupJob {
   const scale::GroupQuantiser quantiser_;
   std::optional<scale::CodeWriter> writer_;
   std::uint64_t grain_ = 1;
-  std::uint64_t band_ = 1;  // rows that are done at once
+  std::uint64_t piece_ = 1, band_ = 1;  // rows that are made, and that are written at once
   std::mutex mutex_;
 };
 
 }  // namespace
+
+bool IsTurned(const TensorJob& job) {
+  return job.scaled.IsOfGroups() && job.scaled.layout != nullptr &&
+         scale::IsTurned(job.scaled.layout->groups);
+}
+
+std::uint64_t GroupBytesOf(const JobOptions& options) {
+  return options.buffer_bytes / WorkersOf(options);
+}
 
 std::unique_ptr<LossMeter> RunGroupJob(const formats::TensorReader& reader, const TensorJob& job,
                                        formats::TensorWriter* writer, const JobOptions& options,

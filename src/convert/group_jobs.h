@@ -10,6 +10,11 @@
 
 namespace tensorcast::convert {
 
+// Whether its layout has the rows of a weight as columns; then each thread holds so many bytes of
+// what it writes.
+bool IsTurned(const TensorJob& job);
+std::uint64_t GroupBytesOf(const JobOptions& options);
+
 // RunQuantiseJob of a form of groups.
 std::unique_ptr<LossMeter> RunGroupJob(const formats::TensorReader& reader, const TensorJob& job,
                                        formats::TensorWriter* writer, const JobOptions& options,

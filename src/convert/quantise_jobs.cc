@@ -345,6 +345,7 @@ std::optional<std::uint32_t> GroupOf(const TensorJob& job, const JobOptions& opt
 
 std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> shape,
                           const JobOptions& options) {
+  if (IsTurned(job)) return WorkersOf(options) * GroupBytesOf(options);
   if (ReadingsOf(job, shape) == 1 || job.scaled.cells() == CellsBy::kGroups) return 0;
   return job.scaled.PartitionOf(shape).cells() * sizeof(double) * (WorkersOf(options) + 1);
 }

@@ -74,7 +74,23 @@ double TieError(double x, double scale, double quotient) {
   return is_above && nearest < quotient ? 1 : !is_above && nearest > quotient ? -1 : 0;
 }
 
+void AppendLines(const CodeLines& more, CodeLines& lines) {
+  if (lines.bytes.empty()) {
+    lines = more;
+    return;
+  }
+  lines.bytes.resize(lines.bytes.size() - kLinePadding);
+  lines.bytes.insert(lines.bytes.end(), more.bytes.begin(), more.bytes.end());
+}
+
 }  // namespace
+
+void MadeGroups::Append(const MadeGroups& more) {
+  AppendLines(more.codes, codes);
+  AppendLines(more.zeros, zeros);
+  scales.insert(scales.end(), more.scales.begin(), more.scales.end());
+  biases.insert(biases.end(), more.biases.begin(), more.biases.end());
+}
 
 GroupQuantiser::GroupQuantiser(DataType source, const GroupRule& rule, std::uint64_t columns,
                                std::uint64_t group, Target target)

@@ -39,6 +39,9 @@ struct MadeGroups {
   CodeLines codes;
   std::vector<std::byte> scales, biases;  // [rows, groups], as they are stored
   CodeLines zeros;                        // a line of a code for each group
+
+  // Puts rows of as many columns behind these, or in the place of none.
+  void Append(const MadeGroups& more);
 };
 
 // Holds no buffers: any number of threads may run one at once.

@@ -71,11 +71,6 @@ CodeOrder OrderOfZeros(const WrittenForm& form) {
   return CodeOrder::kWordColumns;
 }
 
-// [groups, rows] in the place of [rows, groups].
-bool IsTransposed(const WrittenForm& form) {
-  return form.layout->groups == GroupPlacing::kGptq || form.layout->groups == GroupPlacing::kAwq;
-}
-
 enum class Part : std::uint8_t { kCodes, kScales, kZeros, kBiases, kShape, kOrder };
 
 // The parts that a form has, and their endings.
@@ -120,7 +115,7 @@ GroupRule RuleOfGroups(const WrittenForm& form, DataType source) {
 
 std::string WhyNotPlaced(const WrittenForm& form, std::span<const std::uint64_t> shape) {
   const GroupPlacing placing = form.layout->groups;
-  if (!IsTransposed(form)) return {};
+  if (!IsTurned(form.layout->groups)) return {};
   const std::string whose(form.dialect->name);
   if (shape.size() != 2) return "it is no matrix, as all of " + whose + "'s are";
   const std::uint64_t multiple = placing == GroupPlacing::kAwq ? 8 : kGptqMultiple;
@@ -162,7 +157,7 @@ std::vector<WrittenTensor> GroupTensorsOf(const WrittenForm& form, std::string_v
       case Part::kScales:
       case Part::kBiases:
         one.type = ScaleTypeOf(form, source);
-        if (IsTransposed(form)) {
+        if (IsTurned(form.layout->groups)) {
           add(of.groups, of.rows);
         } else {
           add(of.rows, of.groups);
@@ -188,7 +183,7 @@ WrittenPlaces GroupPlacesOf(const WrittenForm& form, std::span<const std::uint64
   const int bits = form.format->group_bits;
   const auto bytes = static_cast<std::size_t>(FindType(ScaleTypeOf(form, source))->bits) / 8;
   const auto order =
-      IsTransposed(form) ? NumberPlaces::Order::kColumns : NumberPlaces::Order::kRows;
+      IsTurned(form.layout->groups) ? NumberPlaces::Order::kColumns : NumberPlaces::Order::kRows;
   WrittenPlaces places;
   places.rows = of.rows;
   places.columns = of.columns;

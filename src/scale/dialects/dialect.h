@@ -81,6 +81,10 @@ enum class GroupPlacing : std::uint8_t {
   kAwq,            // words along the columns, shuffled
   kMlx,            // words along the rows; biases
 };
+// Whether the rows of a weight are columns there.
+constexpr bool IsTurned(GroupPlacing placing) {
+  return placing == GroupPlacing::kGptq || placing == GroupPlacing::kAwq;
+}
 
 // How a scaled format is written: endings of the names of codes and scales, in place of `plain` at
 // the end of the weight's own. A weight whose name ends in something else is not written so.
