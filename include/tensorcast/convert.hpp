@@ -166,6 +166,9 @@ struct Request {
   // 128, in the layout mlx 64.
   std::optional<std::uint64_t> group;
   bool asymmetric = false;  // with zero points, or biases that are no multiple of the scale
+  // int8-row in the layout "comfyui": rows are rotated in groups of 256 columns first (ConvRot);
+  // those that have no whole number of groups are not.
+  bool rotate = false;
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
@@ -265,6 +268,7 @@ struct PlannedJob {
   // kQuantise: the format and its layout; `to` is the codes' type, and these are made.
   ScaledFormat format = ScaledFormat::kNone;
   std::string_view layout = {};
+  std::uint32_t rotation = 0;  // columns that are rotated together; 0: they are not
   std::vector<MadeTensor> made;
   std::uint64_t bytes_before = 0;  // of the data, without what a file needs around it
   // nullopt: of strings that are to be printed, and whose size the output need not know before.

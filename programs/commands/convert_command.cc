@@ -50,6 +50,7 @@ struct ConvertFlags {
   std::string scale;
   std::string group;  // of integers
   bool asymmetric = false;
+  bool rotate = false;
   std::vector<std::string> rules;
   std::string plan;     // to do
   std::string plan_to;  // where to write it
@@ -120,6 +121,7 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
   if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
   request.asymmetric = flags.asymmetric;
+  request.rotate = flags.rotate;
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   if (!request.to && request.rules.empty()) {
@@ -324,6 +326,8 @@ void AddConvertCommand(CommandLine& line) {
                     "int4-group, int8-group: the columns that share a scale, or all of a row");
   command.AddFlag("--asymmetric", flags->asymmetric,
                   "int4-group, int8-group: with zero points or biases");
+  command.AddFlag("--rotate", flags->rotate,
+                  "Rotate rows of int8-row in groups of 256 (ConvRot, layout comfyui)");
   command
       .AddOption("--rule 'PATTERN=TYPE'", flags->rules,
                  "Tensors that match become TYPE; the first rule that matches wins")

@@ -92,6 +92,7 @@ convert::Request RequestOf(const nb::dict& words) {
   }
   if (!words["group"].is_none()) request.group = nb::cast<std::uint64_t>(words["group"]);
   request.asymmetric = nb::cast<bool>(words["asymmetric"]);
+  request.rotate = nb::cast<bool>(words["rotate"]);
   request.cast = OptionsOf(nb::cast<nb::dict>(words["options"]));
   if (!words["assume_type"].is_none()) request.assume_type = TypeArgument(words["assume_type"]);
   request.allow_hard_links = nb::cast<bool>(words["allow_hard_links"]);

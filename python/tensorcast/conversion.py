@@ -221,6 +221,7 @@ def plan(
     scale_rule: str | None = None,
     group: int | str | None = None,
     asymmetric: bool = False,
+    rotate: bool = False,
     assume_type: TypeLike = None,
     allow_hard_links: bool = False,
     root: str | None = None,
@@ -259,6 +260,8 @@ def plan(
         layout "mlx" 64.
     asymmetric : bool
         Of these: with zero points, or biases of their own.
+    rotate : bool
+        Rotate the rows of int8-row in the layout "comfyui" in groups of 256 (ConvRot).
     assume_type, allow_hard_links, root
         As `open`.
     max_shard_bytes : int
@@ -305,7 +308,7 @@ def plan(
         "rules": pairs, "all_types": flag(all_types, "all_types"),
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
         "scale_rule": scale_rule, "group": _group(group), "asymmetric": flag(asymmetric, "asymmetric"),
-        "assume_type": assume_type,
+        "rotate": flag(rotate, "rotate"), "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
         "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"),

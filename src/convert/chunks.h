@@ -23,6 +23,10 @@ namespace tensorcast::convert {
 struct Buffers {
   std::vector<std::byte> in, out;
   std::vector<double> scales;
+  // Of rows that are rotated: the tensor's own values, and those of codes and scales.
+  std::vector<std::byte> source;
+  std::vector<double> values, results;
+  std::vector<std::byte> band;  // scales of a band of rows whose scales stand in tiles
 };
 
 template <class T> std::span<T> Sized(std::vector<T>& buffer, std::uint64_t n) {

@@ -55,6 +55,7 @@ void AddMade(const scale::WrittenForm& form, const formats::TensorInfo& tensor,
              PlannedJob& planned) {
   planned.format = scale::FormatOf(*form.format);
   if (form.dialect != nullptr) planned.layout = form.dialect->layout;
+  planned.rotation = form.rotation;
   planned.bytes_after = 0;
   for (scale::WrittenTensor& one : scale::TensorsOf(form, tensor.name, tensor.shape, tensor.type)) {
     *planned.bytes_after += one.bytes;

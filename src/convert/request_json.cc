@@ -81,6 +81,7 @@ Json RequestJson(const Request& request) {
   json["scale_rule"] = request.scale_rule ? Json(ScaleRuleName(*request.scale_rule)) : Json();
   json["group"] = request.group ? Json(*request.group) : Json();
   json["asymmetric"] = request.asymmetric;
+  json["rotate"] = request.rotate;
   json["options"] = OptionsJson(request.cast);
   json["assume_type"] = request.assume_type ? TypeJson(*request.assume_type) : Json();
   json["allow_hard_links"] = request.allow_hard_links;
@@ -119,6 +120,7 @@ Request RequestOf(const Place& json) {
   }
   if (const Place group = json.Member("group"); !group.IsNull()) request.group = group.Number();
   request.asymmetric = json.Member("asymmetric").Bool();
+  request.rotate = json.Member("rotate").Bool();
   request.cast = CastOptionsOf(json.Member("options"));
   if (const DataType type = json.Member("assume_type").Type(); type != DataType::kUndefined) {
     request.assume_type = type;

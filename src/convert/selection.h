@@ -34,6 +34,7 @@ struct ScaledChoices {
   std::optional<ScaleRule> rule = {};
   std::optional<std::uint64_t> group = {};  // of integers
   bool is_asymmetric = false;               // of integers
+  bool is_rotated = false;                  // rows, where the layout has that
 };
 
 // Throws files::Error (arguments) where it is no type, and where the format has not that layout,
@@ -77,6 +78,7 @@ struct Decision {
   scale::WrittenForm scaled =
       {};                       // what it becomes, where that is a scaled weight; `to`: its codes
   bool by_name = false;         // a rule or `only` names it
+  bool is_unrotated = false;    // rotation was asked for, and its rows do not have whole groups
   bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes
   // The rule that takes it, whether it can be kept or not, by its index in the request.
   std::optional<std::uint32_t> rule = {};

@@ -294,6 +294,79 @@ void ReadMlxConfig(const Json& json, QuantizationConfig& config) {
   }
 }
 
+// ------------------------------------------------------------------------------- writing
+
+constexpr WrittenLayout MlxWritten(std::string_view format) {
+  return {.format = format,
+          .codes = ".weight",
+          .scale = ".scales",
+          .plain = ".weight",
+          .packs_codes = true,
+          .packed = DataType::kUint32,
+          .has_scale_bytes = true};
+}
+constexpr WrittenLayout MlxAffine(std::string_view format) {
+  return {.format = format,
+          .codes = ".weight",
+          .scale = ".scales",
+          .plain = ".weight",
+          .groups = GroupPlacing::kMlx,
+          .biases = ".biases"};
+}
+constexpr WrittenLayout kMlxWritten[] = {MlxWritten("mxfp4"), MlxWritten("mxfp8"),
+                                         MlxWritten("nvfp4"), MlxAffine("int4-group"),
+                                         MlxAffine("int8-group")};
+
+// What a module of a form is, as `quantization` says it.
+Json SettingsJson(const WrittenForm& form) {
+  Json json = Json::object();
+  json["group_size"] = form.format->block_columns;
+  json["bits"] = FindType(form.format->scaling.element)->bits;
+  json["mode"] = form.IsOfGroups() ? kAffine.name : form.format->name;
+  return json;
+}
+
+void AddModules(const QuantisedModules& modules, const Json& usual, Json& json) {
+  for (const WrittenGroup& group : modules.written) {
+    const Json settings = SettingsJson(group.form);
+    for (const std::string& module : group.modules) {
+      if (settings != usual) {
+        json[module] = settings;
+      } else {
+        json.erase(module);  // what was said of it before
+      }
+    }
+  }
+}
+
+// Its readers know a library's files by this.
+WrittenConfig MlxConfig(const Json& json) {
+  return {.quantization_config = ConfigText(json), .metadata = {{"format", "mlx"}}};
+}
+
+// The form of most modules is that of all; others are named, and so are those that stay.
+WrittenConfig WriteMlx(const QuantisedModules& modules) {
+  const auto most = std::ranges::max_element(
+      modules.written, {}, [](const WrittenGroup& group) { return group.modules.size(); });
+  const Json usual = SettingsJson(most->form);
+  Json json = usual;
+  AddModules(modules, usual, json);
+  for (const std::string& module : modules.plain) json[module] = false;
+  return MlxConfig(json);
+}
+
+std::optional<WrittenConfig> JoinMlx(const QuantisedModules& modules,
+                                     const QuantizationConfig& config, std::string*) {
+  Json json = *config.json;
+  Json usual = Json::object();
+  for (const char* const key : {"group_size", "bits", "mode"}) {
+    if (json.contains(key)) usual[key] = json[key];
+  }
+  AddModules(modules, usual, json);
+  for (const std::string& module : modules.plain) json[module] = false;
+  return MlxConfig(json);
+}
+
 // Its readers look for a module's scales, but where the module is named.
 WrittenConfig EditMlx(const QuantisedModules& modules, const QuantizationConfig& config) {
   Json json = *config.json;
@@ -310,7 +383,12 @@ constinit const Dialect kMlx = {
     .read_packed = ReadMlx,
     .has_config = IsMlxConfig,
     .read_config = ReadMlxConfig,
+    .layout = "mlx",
+    .written = kMlxWritten,
+    .write_config = WriteMlx,
     .edit_config = EditMlx,
+    .join_config = JoinMlx,
+    .says_several_formats = true,
 };
 
 }  // namespace tensorcast::scale
