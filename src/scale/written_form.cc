@@ -12,6 +12,7 @@
 #include "core/shape.h"
 #include "scale/gguf_blocks.h"
 #include "scale/reordered_cells.h"
+#include "scale/scale_search.h"
 #include "scale/written_groups.h"
 
 namespace tensorcast::scale {
@@ -72,7 +73,8 @@ std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
   for (const NamedRule& named : format.rules) {
     if (named.rule == rule) return named.name;
   }
-  constexpr std::string_view kNames[] = {"amax", "up (pow2)", "ocp", "round"};
+  constexpr std::string_view kNames[] = {"amax",  "up (pow2)", "ocp",
+                                         "round", "mse",       "four-over-six"};
   return kNames[static_cast<std::size_t>(rule)];
 }
 
@@ -91,6 +93,10 @@ bool WrittenForm::NeedsAllValues(std::span<const std::uint64_t> shape) const {
 }
 
 bool WrittenForm::HasGlobal() const { return *this && scaling().global_use != Factor::kNone; }
+
+ScaleRule WrittenForm::plain_rule() const {
+  return IsSearch(rule) ? format->rules.front().rule : rule;
+}
 
 Scaling WrittenForm::scaling() const {
   Scaling scaling = format->scaling;
