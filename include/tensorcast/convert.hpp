@@ -158,6 +158,10 @@ struct Request {
   // Models have "onnx" alone.
   std::string layout;
   std::optional<ScaleRule> scale_rule;
+  // One of ScaledLayouts: weights that are quantised go into it with the codes and values that they
+  // have, and all other tensors stay as they are; without `to`, `rules`, `layout`, `keep` and what
+  // else says how to cast. A weight of which a code or a value would change is refused (kUnsupported).
+  std::string repack;
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
@@ -200,6 +204,7 @@ enum class Action : std::uint8_t {
   kParse,     // strings to numbers
   kPrint,     // numbers to strings
   kQuantise,  // numbers to codes and scales
+  kRepack,    // codes and scales into another layout, as they are
 };
 TENSORCAST_API std::string_view ActionName(Action action);  // "copy"
 
@@ -224,6 +229,7 @@ enum class Reason : std::uint8_t {
   kNotLinear,     // to a scaled format: not known to be a weight of a linear layer, or small
   kMisfit,        // to a scaled format: its shape does not fit, or its name the layout
   kMisread,       // to a scaled format: the libraries that read it take it for another weight
+  kNotQuantised,  // `repack`: it has no codes
 };
 TENSORCAST_API std::string_view ReasonName(Reason reason);  // "not_floating"
 
@@ -254,10 +260,13 @@ struct PlannedJob {
   std::span<const std::uint64_t> shape;
   DataType from = DataType::kUndefined;  // kUndefined: not a type of the library's
   DataType to = DataType::kUndefined;
-  // kQuantise: the format and its layout; `to` is the codes' type, and these are made.
+  // kQuantise, kRepack: the format and its layout (kNone of a format that has no name here); `to` is the codes' type, and these are made.
   ScaledFormat format = ScaledFormat::kNone;
   std::string_view layout = {};
   std::vector<MadeTensor> made;
+  // kRepack: the most by which a value changes, relative to itself: the rounding of a reciprocal
+  // global scale, at most 2^-24. Else, and as a rule, 0.
+  double change = 0;
   std::uint64_t bytes_before = 0;  // of the data, without what a file needs around it
   // nullopt: of strings that are to be printed, and whose size the output need not know before.
   std::optional<std::uint64_t> bytes_after;

@@ -78,6 +78,7 @@ Json RequestJson(const Request& request) {
   json["all_types"] = request.all_types;
   json["ignore_scales"] = request.ignore_scales;
   json["layout"] = !request.layout.empty() ? Json(BytesJson(request.layout)) : Json();
+  json["repack"] = !request.repack.empty() ? Json(BytesJson(request.repack)) : Json();
   json["scale_rule"] = request.scale_rule ? Json(ScaleRuleName(*request.scale_rule)) : Json();
   json["options"] = OptionsJson(request.cast);
   json["assume_type"] = request.assume_type ? TypeJson(*request.assume_type) : Json();
@@ -111,6 +112,9 @@ Request RequestOf(const Place& json) {
   request.ignore_scales = json.Member("ignore_scales").Bool();
   if (const Place layout = json.Member("layout"); !layout.IsNull()) {
     request.layout = layout.Bytes();
+  }
+  if (const Place layout = json.Member("repack"); !layout.IsNull()) {
+    request.repack = layout.Bytes();
   }
   if (const Place rule = json.Member("scale_rule"); !rule.IsNull()) {
     request.scale_rule = rule.Parsed(ParseScaleRule, "is not a rule of scales");

@@ -268,6 +268,10 @@ class MlxWeight {
     made.form.group = settings.group;
     made.tensor = tensors_.codes;
     made.elements = *core::CheckedProduct(reading_.shape);
+    if (made.elements != 0) {
+      made.rows = reading_.shape.end()[-2];
+      made.columns = reading_.shape.back();
+    }
     made.block = settings.group;
     made.element = settings.mode->element;
     made.scales = {.tensor = scales_, .type = settings.mode->scale};
