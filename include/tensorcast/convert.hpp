@@ -101,6 +101,9 @@ struct Destination {
   ScaledFormat format = ScaledFormat::kNone;
 };
 
+// Layouts that quantised weights are put into as they are (Request::repack).
+TENSORCAST_API std::span<const std::string_view> RepackLayouts();
+
 // A pattern is one of
 //   a glob of whole names: * any run of characters, dots too; ? one; [a-z] one of a set; \x the
 //   character x;
@@ -158,7 +161,7 @@ struct Request {
   // Models have "onnx" alone.
   std::string layout;
   std::optional<ScaleRule> scale_rule;
-  // One of ScaledLayouts: weights that are quantised go into it with the codes and values that they
+  // One of RepackLayouts: weights that are quantised go into it with the codes and values that they
   // have, and all other tensors stay as they are; without `to`, `rules`, `layout`, `keep` and what
   // else says how to cast. A weight of which a code or a value would change is refused (kUnsupported).
   std::string repack;

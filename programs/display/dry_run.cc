@@ -21,6 +21,7 @@ namespace {
 bool IsCast(const convert::PlannedJob& job) { return job.action != convert::Action::kCopy; }
 
 std::string PlannedGoalText(const convert::PlannedJob& job) {
+  if (job.action == convert::Action::kRepack) return std::string(job.layout);
   return std::string(job.action == convert::Action::kQuantise
                          ? convert::ScaledFormatName(job.format)
                          : TypeName(job.to));
@@ -111,6 +112,12 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
     if (job.action == convert::Action::kQuantise) {
       entry["to_layout"] = job.layout;
       entry["codes"] = TypeName(job.to);
+    }
+    if (job.action == convert::Action::kRepack) {
+      entry["to_layout"] = job.layout;
+      entry["change"] = job.change;
+    }
+    if (!job.made.empty()) {
       entry["made"] = Json::array();
       for (const convert::MadeTensor& made : job.made) {
         entry["made"].push_back(

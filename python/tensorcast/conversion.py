@@ -210,6 +210,7 @@ def plan(
     ignore_scales: bool = False,
     layout: str | None = None,
     scale_rule: str | None = None,
+    repack: str | None = None,
     assume_type: TypeLike = None,
     allow_hard_links: bool = False,
     root: str | None = None,
@@ -243,6 +244,10 @@ def plan(
     scale_rule : {"amax", "pow2" or "up", "round", "ocp"}, optional
         What their scales are; the usual rule is "amax" of fp8-*, int8-row and nvfp4, "round" of
         mx*.
+    repack : str, optional
+        The layout that quantised weights go into as they are, code for code and value for value:
+        "compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss" or "gguf".
+        Nothing is cast then.
     assume_type, allow_hard_links, root
         As `open`.
     max_shard_bytes : int
@@ -288,7 +293,7 @@ def plan(
         **lists, "files": [(path_text(src, "src"), path_text(dst, "dst"))], "to": to,
         "rules": pairs, "all_types": flag(all_types, "all_types"),
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
-        "scale_rule": scale_rule, "assume_type": assume_type,
+        "scale_rule": scale_rule, "repack": repack, "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
         "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"),

@@ -97,9 +97,7 @@ bool IsActivationScale(const scale::Companion& one) {
 
 const scale::Dialect& RepackTargetOf(const Request& request) {
   std::string known;
-  for (const std::string_view one : kTargets) {
-    if (scale::DialectOfLayout(one) != nullptr) known.append(known.empty() ? "" : ", ").append(one);
-  }
+  for (const std::string_view one : kTargets) known.append(known.empty() ? "" : ", ").append(one);
   const scale::Dialect* const target =
       std::ranges::count(kTargets, request.repack) != 0 ? scale::DialectOfLayout(request.repack)
                                                         : nullptr;
@@ -196,4 +194,12 @@ std::vector<std::string> RepackNotes(const Survey& survey, std::span<const Decis
   return lines;
 }
 
+}  // namespace tensorcast::convert
+
+namespace tensorcast::convert {
+inline namespace TENSORCAST_ABI {
+
+std::span<const std::string_view> RepackLayouts() { return kTargets; }
+
+}  // namespace TENSORCAST_ABI
 }  // namespace tensorcast::convert

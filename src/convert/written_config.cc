@@ -36,7 +36,8 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
   for (const scale::WrittenGroup& group : modules.written) {
     const bool is_said_together =
         group.form.dialect == &dialect &&
-        (group.form.format == first.format || first.IsOfModel() || dialect.says_several_formats);
+        ((group.form.format == first.format && group.form.integers == first.integers) ||
+         first.IsOfModel() || dialect.says_several_formats);
     if (is_said_together) continue;
     std::string several;
     for (const Dialect* const one : scale::Dialects()) {
@@ -58,6 +59,7 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
 bool IsOfForm(const scale::KeptWeight& kept, const scale::WrittenForm& form) {
   if (kept.weight == nullptr) return false;
   const scale::Reading& reading = kept.weight->reading;
+  if (form.format == nullptr) return false;
   return reading.dialect == form.dialect && reading.Name() == form.format->name &&
          (form.format->cells != scale::CellsBy::kBlocks ||
           (reading.partition.block_rows == form.format->block_rows &&

@@ -128,6 +128,7 @@ class RepackPlanner {
   std::shared_ptr<const Repacking> Plan() {
     TakeCodes();
     made_->sources_ = {weight_.codes};
+    made_->source_text_ = weight_.LayoutText();
     for (const std::size_t one : weight_.companions) made_->sources_.push_back(one);
     const StoredForm& from = made_->codes_->stored();
     made_->values_.from = from;

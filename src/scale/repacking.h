@@ -37,6 +37,8 @@ class Repacking {
   const std::vector<WrittenTensor>& tensors() const { return tensors_; }
   // "int4-group", "nvfp4"; static storage.
   std::string_view FormatText() const;
+  // "int4-group (GPTQ)"
+  const std::string& SourceText() const { return source_text_; }
   // The tensors that it is made of, by their index in the reader, the codes first.
   const std::vector<std::size_t>& sources() const { return sources_; }
   // The most by which a value changes, relative to itself: 0 but where a reciprocal is rounded.
@@ -70,6 +72,7 @@ class Repacking {
   std::string name_;
   std::vector<WrittenTensor> tensors_;
   std::vector<std::size_t> sources_;
+  std::string source_text_;
   double change_ = 0;
   std::shared_ptr<const PackedWeight> held_;  // has the codes, where they are its
   std::shared_ptr<const StoredCodes> codes_;

@@ -10,6 +10,7 @@
 #include "core/enum_names.h"
 #include "core/shape.h"
 #include "scale/gguf_blocks.h"
+#include "scale/grouped_integers.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -107,7 +108,7 @@ Partition WrittenForm::PartitionOf(std::span<const std::uint64_t> shape) const {
 }
 
 std::string WrittenForm::Text() const {
-  std::string text(format->name);
+  std::string text(integers.bits != 0 ? GroupedFormat(integers.bits) : format->name);
   if (dialect != nullptr) text.append(" (").append(dialect->layout).append(")");
   return text;
 }

@@ -8,6 +8,7 @@
 #include "scale/config_json.h"
 #include "scale/dialects/gptq.h"
 #include "scale/grouped_integers.h"
+#include "scale/integer_configs.h"
 #include "scale/layer_lists.h"
 
 namespace tensorcast::scale {
@@ -132,6 +133,8 @@ constinit const Dialect kAwq = {
     .read_config = ReadQweightConfig,
     .file = {.name = "quant_config.json"},
     .layer_names = LayerNames::kParts,
+    .layout = "awq",
+    .write_config = WriteAwqIntegers,
     .edit_config = AddNotConverted,
 };
 

@@ -54,6 +54,7 @@ constinit const Dialect kGptOss = {
     .methods = kGptOssMethods,
     .read_config = ReadGptOss,
     .exceptions = kNotConvertedLists,
+    .layout = "gpt-oss",
     .edit_config = AddNotConverted,
 };
 

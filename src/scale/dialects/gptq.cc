@@ -13,6 +13,7 @@
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/grouped_integers.h"
+#include "scale/integer_configs.h"
 #include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
@@ -90,12 +91,7 @@ WrittenConfig EditGptq(const QuantisedModules& modules, const QuantizationConfig
   Json json = *config.json;
   Json dynamic = Json::object();
   for (const std::string& module : modules.freed) {
-    std::string pattern = "-:^";
-    for (const char c : module) {
-      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) pattern += '\\';
-      pattern += c;
-    }
-    dynamic[pattern + "$"] = Json::object();
+    dynamic[GptqPattern("-:", module)] = Json::object();
   }
   const Json& old = Member(json, "dynamic");
   if (old.is_object()) {
@@ -454,7 +450,10 @@ constinit const Dialect kGptq = {
     .methods = kGptqMethods,
     .read_config = ReadQweightConfig,
     .file = {.name = "quantize_config.json"},
+    .layout = "gptq",
+    .write_config = WriteGptqIntegers,
     .edit_config = EditGptq,
+    .says_several_formats = true,
 };
 
 }  // namespace tensorcast::scale

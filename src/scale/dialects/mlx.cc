@@ -13,6 +13,7 @@
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
 #include "scale/grouped_integers.h"
+#include "scale/integer_configs.h"
 #include "scale/packed_tensors.h"
 #include "scale/quantised_modules.h"
 
@@ -314,7 +315,10 @@ constinit const Dialect kMlx = {
     .read_packed = ReadMlx,
     .has_config = IsMlxConfig,
     .read_config = ReadMlxConfig,
+    .layout = "mlx",
+    .write_config = WriteMlxIntegers,
     .edit_config = EditMlx,
+    .says_several_formats = true,
 };
 
 }  // namespace tensorcast::scale
