@@ -134,7 +134,15 @@ class RepackPlanner {
     made_->values_.from = from;
     made_->values_.group = from.group;
     made_->values_.scale = from.scale;
-    const std::string_view name = FormatName();
+    std::string_view name = FormatName();
+    // A layout without groups may have whole rows.
+    constexpr std::string_view kRows = "int8-row";
+    if (from.IsInteger() && GroupLayoutOf() == nullptr && IsWritten(kRows) && from.bits == 8 &&
+        from.groups() == 1 && from.batches == 1 && from.bias == DataType::kUndefined &&
+        IsSymmetric()) {
+      RequireInOrder();
+      name = kRows;
+    }
     if (from.IsInteger() && !IsWritten(name)) {
       target_.layout == "gguf" ? PlanBlocks(BlocksOfIntegers()) : PlanIntegers();
     } else if (target_.layout == "gguf") {
@@ -148,10 +156,11 @@ class RepackPlanner {
   }
 
  private:
+  // `why` goes on from "it".
   [[noreturn]] void Refuse(const std::string& why) const {
     throw Error(ErrorKind::kUnsupported,
-                words::EscapeName(weight_.name) + " " + why + ": it would not be the same in " +
-                    std::string(target_.name),
+                words::EscapeName(weight_.name) + " cannot be repacked as " +
+                    std::string(target_.layout) + ": it " + why,
                 Remedy::kLeaveOut, weight_.name);
   }
 
@@ -165,6 +174,7 @@ class RepackPlanner {
         made_->codes_ = std::shared_ptr<const StoredCodes>(reading.packed, codes);
       }
     } else {
+      if (weight_.zero_point) Refuse("has zero points, which codes in bytes have in no other layout");
       made_->codes_ = MakeStoredCells(weight_);
     }
     if (made_->codes_ == nullptr) {
@@ -198,6 +208,12 @@ class RepackPlanner {
     return layout != target_.written.end() ? &*layout : nullptr;
   }
   bool IsWritten(std::string_view format) const { return LayoutOf(format) != nullptr; }
+
+  const GroupLayout* GroupLayoutOf() const {
+    const auto* const layout =
+        std::ranges::find(kGroupLayouts, target_.layout, &GroupLayout::dialect);
+    return layout != std::end(kGroupLayouts) ? layout : nullptr;
+  }
 
   // The weight's name in the layout: less `plain` at its end.
   std::string_view StemOf(std::string_view plain) const {
@@ -293,7 +309,7 @@ class RepackPlanner {
 
   void PlanBlocks(std::string_view name) {
     const WrittenLayout* const layout = LayoutOf(name);
-    if (layout == nullptr) Refuse("is " + weight_.LayoutText() + ", and GGUF has no such blocks");
+    if (layout == nullptr) Refuse("is " + weight_.LayoutText() + ", which the layout does not have");
     const GgufBlocks& blocks = *FindGgufBlocks(layout->block);
     WrittenForm& form = made_->form_;
     form.format = FindScaledFormat(name);
@@ -335,10 +351,9 @@ class RepackPlanner {
   // ------------------------------------------------------------------------- integers
 
   void PlanIntegers() {
-    const auto* const layout =
-        std::ranges::find(kGroupLayouts, target_.layout, &GroupLayout::dialect);
+    const GroupLayout* const layout = GroupLayoutOf();
     const StoredForm& form = from();
-    if (layout == std::end(kGroupLayouts)) {
+    if (layout == nullptr) {
       Refuse("is " + weight_.LayoutText() + ", which the layout does not have");
     }
     if (std::ranges::count(layout->bits, form.bits) == 0) {
@@ -350,8 +365,8 @@ class RepackPlanner {
     }
     RowChange& values = made_->values_;
     const bool is_sum = !layout->bias.empty();
-    const bool is_ordered = form.has_order && !made_->codes_->ReadOrder(reader_).empty() && !IsUsualOrder();
-    if (is_ordered && layout->group_order.empty()) RequireInOrder();
+    const bool is_ordered = IsOrdered();
+    if (layout->group_order.empty()) RequireInOrder();
     if (!layout->groups.empty()) TakeGroupOf(layout->groups);
     if (!layout->holds_ragged && form.columns % values.group != 0) {
       Refuse("has a last group of fewer columns");
@@ -359,10 +374,7 @@ class RepackPlanner {
     TakeScaleType(*layout);
     const bool is_symmetric = !is_sum && IsSymmetric();
     values.has_zeros = !is_sum && (layout->always_has_zeros || !is_symmetric);
-    if (is_sum) values.bias = form.bias != DataType::kUndefined && form.scale == values.scale &&
-                                      form.bias == form.scale
-                                  ? form.bias
-                                  : values.scale;
+    if (is_sum) values.bias = values.scale;
 
     const std::uint64_t groups = values.groups();
     const std::string stem(StemOf(layout->plain));
@@ -450,12 +462,15 @@ class RepackPlanner {
   }
 
   void RequireInOrder() const {
-    if (from().has_order && !made_->codes_->ReadOrder(reader_).empty() && !IsUsualOrder()) {
+    if (IsOrdered()) {
       Refuse("has groups in an order of their own, which the layout does not have");
     }
   }
-  bool IsUsualOrder() const {
-    return made_->codes_->ReadOrder(reader_) == OrderOf(from().columns, from().group);
+  // Whether its columns are of other groups than their places say.
+  bool IsOrdered() const {
+    if (!from().has_order) return false;
+    const std::vector<std::uint32_t> order = made_->codes_->ReadOrder(reader_);
+    return !order.empty() && order != OrderOf(from().columns, from().group);
   }
 
   // Whether every zero point is the middle.
