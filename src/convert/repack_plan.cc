@@ -38,7 +38,7 @@ std::string ChangeText(double change) {
 
 std::string FormText(const scale::Repacking& repacked) {
   return std::string(repacked.FormatText()) + " (" +
-         std::string(repacked.form().dialect->layout) + ")";
+         std::string(repacked.form().dialect->name) + ")";
 }
 
 Decision DecisionOf(const Survey& survey, const Candidate& candidate, const Matching& matching,

@@ -134,6 +134,7 @@ class RepackPlanner {
     made_->values_.from = from;
     made_->values_.group = from.group;
     made_->values_.scale = from.scale;
+    if (from.bias != DataType::kUndefined && from.zero != 0) Refuse("has zero points and biases");
     std::string_view name = FormatName();
     // A layout without groups may have whole rows.
     constexpr std::string_view kRows = "int8-row";
@@ -360,9 +361,6 @@ class RepackPlanner {
       Refuse("has codes of " + std::to_string(form.bits) + " bits, which the layout does not have");
     }
     if (form.batches != 1 && !layout->holds_stacked) Refuse("is stacked");
-    if (form.bias != DataType::kUndefined && form.zero != 0) {
-      Refuse("has zero points and biases");
-    }
     RowChange& values = made_->values_;
     const bool is_sum = !layout->bias.empty();
     const bool is_ordered = IsOrdered();

@@ -131,7 +131,8 @@ def integers():
     case = m.affine(Tidy(22, only=2.0**-30), "to_mlx_small", 4, (8, 64), 32)
     yield from each(case, compressed_tensors=yes, gguf="float16")
     case = comfy_files.awq(Tidy(23), "to_comfy_awq", (8, 128))
-    yield from each(case, compressed_tensors="zero points and biases", mlx="zero points and biases")
+    yield from each(case, compressed_tensors="zero points and biases", mlx="zero points and biases",
+                    gguf="zero points and biases")
     for dtype in ("F32", "BF16", "F16"):
         config = files.compressed({"num_bits": 8, "type": "int", "strategy": "channel"}, "int-quantized")
         case = files.fp8_small(Tidy(24), f"to_int8_row_{dtype}", "w.weight_scale", dtype, (8, 1), config,
