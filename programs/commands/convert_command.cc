@@ -142,7 +142,7 @@ convert::Request RequestOf(const ConvertFlags& flags) {
                  {"IN", "--output", "--repack", "--tensor", "--exclude", "--force", "--dry-run",
                   "--write-plan", "--no-report", "--json", "--threads", "--target", "--quiet",
                   "--verbose", "--progress", "--max-shard-size", "--root", "--rules",
-                  "--assume-type", "--allow-hard-links"},
+                  "--assume-type", "--allow-hard-links", "--like"},
                  "--repack casts nothing; cast before it, or after");
   }
   if (flags.max_shard_size) {
