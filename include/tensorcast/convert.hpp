@@ -165,6 +165,9 @@ struct Request {
   // have, and all other tensors stay as they are; without `to`, `rules`, `layout`, `keep` and what
   // else says how to cast. A weight of which a code or a value would change is refused (kUnsupported).
   std::string repack;
+  // int8-row in the layout "comfyui": rows are rotated in groups of 256 columns first (ConvRot);
+  // those that have no whole number of groups are not.
+  bool rotate = false;
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
@@ -266,6 +269,7 @@ struct PlannedJob {
   // kQuantise, kRepack: the format and its layout (kNone of a format that has no name here); `to` is the codes' type, and these are made.
   ScaledFormat format = ScaledFormat::kNone;
   std::string_view layout = {};
+  std::uint32_t rotation = 0;  // columns that are rotated together; 0: they are not
   std::vector<MadeTensor> made;
   // kRepack: the most by which a value changes, relative to itself: the rounding of a reciprocal
   // global scale, at most 2^-24. Else, and as a rule, 0.

@@ -49,6 +49,7 @@ struct ConvertFlags {
   std::string layout;  // of scaled formats
   std::string scale;
   std::string repack;  // the layout that weights go into as they are
+  bool rotate = false;
   std::vector<std::string> rules;
   std::string plan;     // to do
   std::string plan_to;  // where to write it
@@ -129,6 +130,7 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   if (!flags.to.empty()) request.to = ParseDestination("--to", flags.to);
   if (!flags.layout.empty()) request.layout = ParseLayoutArgument("--layout", flags.layout);
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
+  request.rotate = flags.rotate;
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   if (!flags.repack.empty()) request.repack = ParseRepackArgument("--repack", flags.repack);
@@ -332,6 +334,8 @@ void AddConvertCommand(CommandLine& line) {
   command.AddOption(fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")),
                     flags->repack,
                     "Put quantised weights into this layout as they are, code for code; cast nothing");
+  command.AddFlag("--rotate", flags->rotate,
+                  "Rotate rows of int8-row in groups of 256 (ConvRot, layout comfyui)");
   command
       .AddOption("--rule 'PATTERN=TYPE'", flags->rules,
                  "Tensors that match become TYPE; the first rule that matches wins")

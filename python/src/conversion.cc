@@ -99,6 +99,7 @@ convert::Request RequestOf(const nb::dict& words) {
     request.scale_rule = Argument("scale_rule", words["scale_rule"], convert::ParseScaleRule,
                                   convert::ScaleRules(), convert::ScaleRuleName);
   }
+  request.rotate = nb::cast<bool>(words["rotate"]);
   request.cast = OptionsOf(nb::cast<nb::dict>(words["options"]));
   if (!words["assume_type"].is_none()) request.assume_type = TypeArgument(words["assume_type"]);
   request.allow_hard_links = nb::cast<bool>(words["allow_hard_links"]);

@@ -211,6 +211,7 @@ def plan(
     layout: str | None = None,
     scale_rule: str | None = None,
     repack: str | None = None,
+    rotate: bool = False,
     assume_type: TypeLike = None,
     allow_hard_links: bool = False,
     root: str | None = None,
@@ -248,6 +249,8 @@ def plan(
         The layout that quantised weights go into as they are, code for code and value for value:
         "compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss" or "gguf".
         Nothing is cast then.
+    rotate : bool
+        Rotate the rows of int8-row in the layout "comfyui" in groups of 256 (ConvRot).
     assume_type, allow_hard_links, root
         As `open`.
     max_shard_bytes : int
@@ -293,7 +296,8 @@ def plan(
         **lists, "files": [(path_text(src, "src"), path_text(dst, "dst"))], "to": to,
         "rules": pairs, "all_types": flag(all_types, "all_types"),
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
-        "scale_rule": scale_rule, "repack": repack, "assume_type": assume_type,
+        "scale_rule": scale_rule, "repack": repack, "rotate": flag(rotate, "rotate"),
+        "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
         "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"),

@@ -101,6 +101,12 @@ Sharding ShardsOf(const CheckpointReader& reader, const formats::FileContents& c
     // What is not true of the output has been left out of its contents.
     std::erase_if(metadata,
                   [&](const auto& entry) { return !contents.metadata.contains(entry.first); });
+    // What the output says otherwise is true of all its files.
+    const std::map<std::string, std::string>& before = reader.contents().metadata;
+    for (const auto& [key, value] : contents.metadata) {
+      const auto old = before.find(key);
+      if (old == before.end() || old->second != value) metadata[key] = value;
+    }
   }
   RefuseMany(reader, shards);
   if (shards == inputs.size()) {

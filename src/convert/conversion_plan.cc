@@ -55,6 +55,7 @@ void AddMade(const scale::WrittenForm& form, std::vector<scale::WrittenTensor> t
              PlannedJob& planned) {
   if (form.format != nullptr) planned.format = scale::FormatOf(*form.format);
   if (form.dialect != nullptr) planned.layout = form.dialect->layout;
+  planned.rotation = form.rotation;
   planned.bytes_after = 0;
   for (scale::WrittenTensor& one : tensors) {
     *planned.bytes_after += one.bytes;

@@ -96,6 +96,7 @@ std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const D
   for (std::string& text : sink.NotesOn(decisions)) notes.push_back(std::move(text));
   for (const std::string& text : MisreadNotes(survey, decisions)) note(text);
   for (const std::string& text : LeftNotes(survey.tensors(), decisions)) note(text);
+  note(UnrotatedNote(survey.tensors(), decisions));
   note(TurnedNote(survey, decisions));
   note(UnscaledText(survey, &decisions));
   note(PackedText(survey));

@@ -72,7 +72,9 @@ MisreadWeights::MisreadWeights(const std::vector<TensorInfo>& tensors,
 
 std::string_view MisreadWeights::KindOf(std::string_view name, std::span<const std::uint64_t> shape,
                                         const WrittenForm& form) const {
-  if (has_transposed_experts_ && IsStack(shape) && name.find("experts") != std::string_view::npos) {
+  const bool is_turned = form.layout != nullptr && form.layout->is_transposed;
+  if (has_transposed_experts_ && !is_turned && IsStack(shape) &&
+      name.find("experts") != std::string_view::npos) {
     return "stacked experts, [experts, inputs, outputs]: read wrongly as scaled weights";
   }
   const bool is_read = form.dialect != nullptr && form.dialect->reads_conv1d;
@@ -143,6 +145,19 @@ std::vector<std::string> LeftNotes(const std::vector<TensorInfo>& tensors,
                     "), " + std::string(kind) + "; a rule takes them all the same");
   }
   return notes;
+}
+
+std::string UnrotatedNote(const std::vector<TensorInfo>& tensors,
+                          std::span<const Decision> decisions) {
+  const auto first = std::ranges::find(decisions, true, &Decision::is_unrotated);
+  if (first == decisions.end()) return {};
+  const auto count =
+      static_cast<std::uint64_t>(std::ranges::count(decisions, true, &Decision::is_unrotated));
+  return words::CountText(count, "weight") + " (" +
+         words::EscapeName(tensors[static_cast<std::size_t>(first - decisions.begin())].name) +
+         (count == 1 ? ") is" : ", ...) are") + " int8-row without rotation: " +
+         (count == 1 ? "its rows are" : "their rows are") + " no whole groups of " +
+         std::to_string(first->scaled.layout->rotation) + " columns";
 }
 
 std::string TurnedNote(const Survey& survey, std::span<const Decision> decisions) {

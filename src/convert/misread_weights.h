@@ -40,6 +40,9 @@ std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Deci
 // A line for each kind among the weights that are left alone for it.
 std::vector<std::string> LeftNotes(const std::vector<formats::TensorInfo>& tensors,
                                    std::span<const Decision> decisions);
+// A line on weights that were to be rotated and do not have whole groups; empty: there are none.
+std::string UnrotatedNote(const std::vector<formats::TensorInfo>& tensors,
+                          std::span<const Decision> decisions);
 // A line on scaled weights of Conv1D that are stored, and so decoded, as [outputs, inputs]; empty:
 // there are none.
 std::string TurnedNote(const Survey& survey, std::span<const Decision> decisions);

@@ -67,6 +67,7 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
                     {"scale", scale::RuleName(*job.scaled.format, job.scaled.rule)},
                     {"tensors", MadeJson(scale::TensorsOf(job.scaled, tensor.name,
                                                           tensor.shape))}};
+    if (job.scaled.rotation != 0) json["made"]["rotated_columns"] = job.scaled.rotation;
     if (job.scaled.IsOfModel()) {
       json["made"]["axis"] = job.scaled.axis ? Json(*job.scaled.axis) : Json();
     }

@@ -12,7 +12,10 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <exception>
+#include <iterator>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -21,9 +24,15 @@
 #include <vector>
 
 #include "convert/for_chunks.h"
+#include "convert/transposed_input.h"
+#include "core/fp_environment.h"
+#include "core/loss.h"
 #include "files/error.h"
+#include "scale/code_writer.h"
 #include "scale/gguf_quantiser.h"
 #include "scale/quantiser.h"
+#include "scale/reordered_cells.h"
+#include "scale/rotated_rows.h"
 #include "scale/written_form.h"
 
 namespace tensorcast::convert {
@@ -35,12 +44,19 @@ using scale::CellsBy;
 struct Buffers {
   std::vector<std::byte> in, out;
   std::vector<double> scales;
+  // Of rows that are rotated: the tensor's own values, and those of codes and scales.
+  std::vector<std::byte> source;
+  std::vector<double> values, results;
+  std::vector<std::byte> band;  // scales of a band of rows whose scales stand in tiles
 };
 
 template <class T> std::span<T> Sized(std::vector<T>& buffer, std::uint64_t n) {
   if (buffer.size() < n) buffer.resize(static_cast<std::size_t>(n));
   return std::span(buffer).first(static_cast<std::size_t>(n));
 }
+
+constexpr scale::WrittenLayout kPlain = {};
+constexpr std::uint64_t kWholeBytes = 8;  // elements, of any width
 
 class QuantiseJob {
  public:
@@ -53,22 +69,42 @@ class QuantiseJob {
         options_(options),
         done_(done),
         info_(reader.contents().tensors.at(job.tensor)),
+        layout_(job.scaled.layout != nullptr ? *job.scaled.layout : kPlain),
+        rotation_(job.scaled.rotation),
+        shape_(job.scaled.ShapeOf(info_.shape)),
         scaling_(job.scaled.scaling()),
-        partition_(job.scaled.PartitionOf(info_.shape)),
-        quantiser_(info_.type, scaling_, job.scaled.rule, partition_, options.target),
+        partition_(job.scaled.PartitionOf(shape_)),
+        in_type_(rotation_ != 0 ? DataType::kFloat64 : info_.type),
+        quantiser_(in_type_, scaling_, job.scaled.rule, partition_, options.target),
         cells_by_(partition_.shares_cells ? CellsBy::kTensor : job.scaled.cells()) {
     const std::uint64_t cell =
         std::max<std::uint64_t>(1, std::min(partition_.block_rows, partition_.rows) *
                                        std::min(partition_.block_columns, partition_.columns));
-    const std::uint64_t bits = BitsOf(info_.type) + BitsOf(scaling_.element) + 64 / cell + 1;
+    const std::uint64_t bits = BitsOf(in_type_) + BitsOf(scaling_.element) + 64 / cell + 1;
     CheckStatus(
         CastPlan::Bind(DataType::kFloat64, scaling_.scale, {}, &store_scales_, options.target),
         info_);
     piece_ = std::max(kRangeGrain, ChunkBytesOf(options) * 8 / bits / kRangeGrain * kRangeGrain);
+    if (layout_.is_transposed) {
+      transposed_.emplace(reader, job.tensor);
+      const std::uint64_t wanted = transposed_->RowsAtOnce() * transposed_->columns();
+      piece_ = std::max(piece_, wanted / kRangeGrain * kRangeGrain);
+    }
+    if (layout_.has_tiled_scales && writer != nullptr) {
+      const std::uint64_t groups = shape_.back() / partition_.block_columns;
+      tiles_.emplace(*writer, scale::WrittenPlaces{
+                                  .rows = shape_[0],
+                                  .columns = shape_[1],
+                                  .groups = groups,
+                                  .scales = scale::NumberPlaces{
+                                      .tensor = job.output + 1,
+                                      .order = scale::NumberPlaces::Order::kTiles}});
+      band_cells_ = scale::ScaleTiles::kRows * groups;
+    }
   }
 
   std::unique_ptr<LossMeter> Run() {
-    if (options_.measure) meter_ = std::make_unique<LossMeter>(quantiser_.Meter());
+    if (options_.measure) meter_ = std::make_unique<LossMeter>(Meter());
     if (scaling_.global_use != scale::Factor::kNone) {
       global_ = quantiser_.GlobalScale(AmaxOfGlobal());
       WriteGlobalScale();
@@ -79,7 +115,7 @@ class QuantiseJob {
     const std::uint64_t chunk = (piece_ / unit + (piece_ % unit != 0)) * unit;
     ForChunks(chunk, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
       std::unique_ptr<LossMeter> meter;
-      if (options_.measure) meter = std::make_unique<LossMeter>(quantiser_.Meter());
+      if (options_.measure) meter = std::make_unique<LossMeter>(Meter());
       while (first < end) first = RunBands(first, end, buffers, meter.get());
       if (meter == nullptr) return;
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -91,6 +127,13 @@ class QuantiseJob {
  private:
   static std::uint64_t BitsOf(DataType type) {
     return static_cast<std::uint64_t>(FindType(type)->bits);
+  }
+
+  LossMeter Meter() const {
+    return rotation_ == 0 ? quantiser_.Meter()
+                          : scale::Quantiser(info_.type, scaling_, job_.scaled.rule, partition_,
+                                             options_.target)
+                                .Meter();
   }
 
   // The end of the band that begins at an element.
@@ -118,6 +161,8 @@ class QuantiseJob {
       band = partition_.batches == 1 || partition_.rows % partition_.block_rows == 0
                  ? std::min(whole_matrix, partition_.block_rows * partition_.columns)
                  : whole_matrix;
+    } else if (band_cells_ != 0) {
+      band = std::min(info_.elements, band_cells_ * partition_.block_columns);
     }
     // A file of so many elements is read in one stretch, if there is one.
     if (band > UINT64_MAX / kRangeGrain) return info_.elements;
@@ -146,7 +191,11 @@ class QuantiseJob {
         });
       }
       quantiser_.Scales(scales, global_, scales);
-      WriteScales(cells.first, scales);
+      if (tiles_) {
+        WriteTiles(cells.first, scales, buffers.band);
+      } else {
+        WriteScales(cells.first, scales);
+      }
     }
     ForPieces(first, stop, [&](std::uint64_t at, std::uint64_t n) {
       if (!is_whole) skew = Read(at, n, buffers);
@@ -165,28 +214,116 @@ class QuantiseJob {
     }
   }
 
-  // Reads elements [first, first + n); the first of them is element `skew` of the buffer, which is
-  // returned: a packed type's rows may begin inside a byte.
+  // Reads elements [first, first + n) as they are made codes of; the first of them is element
+  // `skew` of the buffer, which is returned.
   std::uint64_t Read(std::uint64_t first, std::uint64_t n, Buffers& buffers) const {
-    constexpr std::uint64_t kWholeBytes = 8;  // elements, of any width
+    if (transposed_) {
+      const std::uint64_t columns = transposed_->columns(), row = first / columns;
+      const std::uint64_t rows = (first + n - 1) / columns - row + 1;
+      transposed_->Read(row, rows,
+                        Sized(buffers.in, *StorageBytes(info_.type, rows * columns)));
+      return first % columns;
+    }
+    if (rotation_ == 0) return ReadStored(first, n, buffers.in);
+    const core::FpEnvironment environment;
+    const std::uint64_t skew = ReadStored(first, n, buffers.source);
+    const std::span<double> values = Sized(buffers.values, n);
+    CheckStatus(Values(buffers.source, skew, values), info_);
+    const std::span<std::byte> in = Sized(buffers.in, n * sizeof(double));
+    std::memcpy(in.data(), values.data(), in.size());
+    scale::RotateValues({reinterpret_cast<double*>(in.data()), values.size()}, rotation_);
+    return 0;
+  }
+  // The tensor's own from element `skew` of `source` on.
+  Status Values(std::span<const std::byte> source, std::uint64_t skew,
+                std::span<double> values) const {
+    CastPlan plan;
+    const Status bound =
+        CastPlan::Bind(info_.type, DataType::kFloat64, {}, &plan, options_.target);
+    if (!bound.ok()) return bound;
+    return plan.Run(source, skew, std::as_writable_bytes(values), 0, values.size());
+  }
+
+  // The same as they stand: a packed type's rows may begin inside a byte.
+  std::uint64_t ReadStored(std::uint64_t first, std::uint64_t n,
+                           std::vector<std::byte>& buffer) const {
     const std::uint64_t skew = BitsOf(info_.type) < 8 ? first % kWholeBytes : 0;
     const std::uint64_t after = (first + n) % kWholeBytes;
     const std::uint64_t end = BitsOf(info_.type) >= 8 || after == 0
                                   ? first + n
                                   : std::min(info_.elements, first + n + kWholeBytes - after);
     const std::uint64_t begin = *StorageBytes(info_.type, first - skew);
-    reader_.Read(job_.tensor, begin, Sized(buffers.in, *StorageBytes(info_.type, end) - begin));
+    reader_.Read(job_.tensor, begin, Sized(buffer, *StorageBytes(info_.type, end) - begin));
     return skew;
   }
 
   void Encode(std::uint64_t skew, std::uint64_t first, std::uint64_t n,
               const scale::CellScales& scales, Buffers& buffers, LossMeter* meter) {
     const std::span<std::byte> codes = Sized(buffers.out, *StorageBytes(scaling_.element, n));
-    quantiser_.Encode(buffers.in, skew, first, n, scales, codes, 0, meter);
+    quantiser_.Encode(buffers.in, skew, first, n, scales, codes, 0,
+                      rotation_ == 0 ? meter : nullptr);
+    if (rotation_ != 0 && meter != nullptr) MeasureRotated(first, n, scales, codes, buffers, meter);
+    if (layout_.is_high_first) {
+      for (std::byte& two : codes) two = two << 4 | two >> 4;
+    }
     if (writer_ != nullptr) {
       writer_->Write(job_.output, *StorageBytes(scaling_.element, first), codes);
     }
     Done(*StorageBytes(info_.type, n), codes.size());
+  }
+
+  // What is lost once codes and scales are rotated back: there is no limit and no least value then.
+  void MeasureRotated(std::uint64_t first, std::uint64_t n, const scale::CellScales& scales,
+                      std::span<const std::byte> codes, Buffers& buffers, LossMeter* meter) const {
+    const core::FpEnvironment environment;
+    const std::span<const double> values = Sized(buffers.values, n);
+    const std::span<double> results = Sized(buffers.results, n);
+    const std::uint64_t columns = partition_.columns;
+    for (std::uint64_t done = 0; done < n;) {
+      const std::uint64_t row = (first + done) / columns;
+      const std::uint64_t some = std::min(n - done, columns - (first + done) % columns);
+      scale::DecodeRotated(codes.subspan(done, some), scales.scales[row - scales.first], rotation_,
+                           results.subspan(done, some));
+      done += some;
+    }
+    double beyond[kRangeGrain], least_normal[kRangeGrain];
+    std::fill(std::begin(beyond), std::end(beyond), std::numeric_limits<double>::infinity());
+    std::fill(std::begin(least_normal), std::end(least_normal),
+              std::numeric_limits<double>::denorm_min());
+    const std::uint64_t skew = BitsOf(info_.type) < 8 ? first % kWholeBytes : 0;
+    for (std::uint64_t done = 0; done < n;) {
+      const std::uint64_t some = std::min(n - done, kRangeGrain - (first + done) % kRangeGrain);
+      const core::ScaledLimits limits = {results.data() + done, beyond, least_normal};
+      const core::LossView view = {FindType(info_.type),  FindType(scaling_.element),
+                                   buffers.source.data(), skew + done,
+                                   codes.data(),          done,
+                                   &limits};
+      CheckStatus(core::MeasureScaled(*meter, view, values.data() + done, some, first + done,
+                                      options_.target),
+                  info_);
+      done += some;
+    }
+  }
+
+  // The scales of cells from `first` on, as they are stored. A thread's come in order, and where
+  // they stand in tiles they are written when all of a band of rows are there.
+  void WriteTiles(std::uint64_t first, std::span<const double> scales,
+                  std::vector<std::byte>& band) const {
+    const std::uint64_t groups = shape_.back() / partition_.block_columns;
+    const std::uint64_t all = partition_.cells();
+    for (std::uint64_t done = 0; done < scales.size();) {
+      const std::uint64_t at = (first + done) % band_cells_, begin = first + done - at;
+      const std::uint64_t held = std::min(band_cells_, all - begin);
+      const std::uint64_t some = std::min(scales.size() - done, held - at);
+      const std::span<std::byte> bytes = Sized(band, held);
+      CheckStatus(store_scales_.Run(std::as_bytes(scales.subspan(done, some)), 0,
+                                    bytes.subspan(at, some), 0, some),
+                  info_);
+      if (at + some == held) {
+        tiles_->Write({.first = begin / groups, .count = held / groups, .scales = bytes});
+      }
+      done += some;
+    }
   }
 
   // The scales of cells from `first` on, as they are stored.
@@ -209,7 +346,7 @@ class QuantiseJob {
 
   // The first reading of a tensor that needs one: the largest magnitude of each cell.
   std::vector<double> FindLargest(const scale::Partition& partition) {
-    const scale::Quantiser whole(info_.type, scaling_, job_.scaled.rule, partition,
+    const scale::Quantiser whole(in_type_, scaling_, job_.scaled.rule, partition,
                                  options_.target);
     std::vector<double> amax(static_cast<std::size_t>(partition.cells()));
     ForChunks(piece_, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
@@ -268,12 +405,19 @@ class QuantiseJob {
   const JobOptions& options_;
   const QuantiseProgress& done_;
   const TensorInfo& info_;
+  const scale::WrittenLayout& layout_;
+  const std::uint32_t rotation_;              // see WrittenForm
+  const std::vector<std::uint64_t> shape_;    // as it is cut into cells
   const scale::Scaling scaling_;
   const scale::Partition partition_;
+  const DataType in_type_;  // of what codes are made of
   const scale::Quantiser quantiser_;
   const CellsBy cells_by_;   // kTensor: of cells that are all over the tensor, too
   CastPlan store_scales_;    // float64 to the scales' type
   std::uint64_t piece_ = 0;  // elements that are read at once
+  std::optional<TransposedInput> transposed_;
+  std::optional<scale::CodeWriter> tiles_;  // of scales that stand in tiles
+  std::uint64_t band_cells_ = 0;            // of the rows of a tile; 0: they do not
   double global_ = 1;
   std::vector<double> scales_;  // of all cells, where these come first
   std::mutex mutex_;

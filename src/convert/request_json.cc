@@ -80,6 +80,7 @@ Json RequestJson(const Request& request) {
   json["layout"] = !request.layout.empty() ? Json(BytesJson(request.layout)) : Json();
   json["repack"] = !request.repack.empty() ? Json(BytesJson(request.repack)) : Json();
   json["scale_rule"] = request.scale_rule ? Json(ScaleRuleName(*request.scale_rule)) : Json();
+  json["rotate"] = request.rotate;
   json["options"] = OptionsJson(request.cast);
   json["assume_type"] = request.assume_type ? TypeJson(*request.assume_type) : Json();
   json["allow_hard_links"] = request.allow_hard_links;
@@ -119,6 +120,7 @@ Request RequestOf(const Place& json) {
   if (const Place rule = json.Member("scale_rule"); !rule.IsNull()) {
     request.scale_rule = rule.Parsed(ParseScaleRule, "is not a rule of scales");
   }
+  request.rotate = json.Member("rotate").Bool();
   request.cast = CastOptionsOf(json.Member("options"));
   if (const DataType type = json.Member("assume_type").Type(); type != DataType::kUndefined) {
     request.assume_type = type;

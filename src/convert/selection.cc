@@ -34,6 +34,13 @@ std::optional<Keep> KeptBy(std::span<const Keep> keep, const Candidate& candidat
                            : naming::KeptBy(keep, candidate.tensor.name, candidate.tensor.shape);
 }
 
+// Rows that have no whole number of groups are not rotated.
+std::uint32_t RotationOf(const scale::WrittenForm& form, std::span<const std::uint64_t> shape) {
+  const bool has_groups =
+      form.rotation != 0 && !shape.empty() && shape.back() % form.rotation == 0;
+  return has_groups ? form.rotation : 0;
+}
+
 std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
                                     const MisreadWeights& misread, bool is_named,
                                     bool output_tells) {
@@ -42,7 +49,8 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   const std::string& name = weight != nullptr ? weight->name : tensor.name;
   const std::vector<std::uint64_t>& shape = weight != nullptr ? weight->shape : tensor.shape;
   if (weight != nullptr && form.dialect != nullptr && weight->reading.dialect == form.dialect &&
-      weight->reading.Name() == form.format->name) {
+      weight->reading.Name() == form.format->name &&
+      weight->reading.Rotation() == RotationOf(form, shape)) {
     return Refusal{Reason::kAlready, "already " + weight->LayoutText()};
   }
   if (weight == nullptr &&
@@ -70,14 +78,8 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
         weight != nullptr ? std::string_view() : misread.KindOf(name, shape, form);
     if (!kind.empty()) return Refusal{Reason::kMisread, std::string(kind)};
   }
-  if (std::string why = scale::WhyNot(*form.format, shape); !why.empty()) {
-    return Refusal{Reason::kMisfit, std::move(why)};
-  }
-  if (form.layout != nullptr && !name.ends_with(form.layout->plain)) {
-    return Refusal{Reason::kMisfit, "its name does not end in " + std::string(form.layout->plain) +
-                                        ", as the layout's do"};
-  }
-  return std::nullopt;
+  std::string why = scale::WhyNot(form, name, shape);
+  return why.empty() ? std::nullopt : std::optional(Refusal{Reason::kMisfit, std::move(why)});
 }
 
 // What all tensors of an input have in common.
@@ -160,9 +162,13 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   } else if (goal.type == tensor.type && !candidate.IsScaled()) {
     return leave(Reason::kAlready, "already " + std::string(TypeName(goal.type)));
   }
+  const std::vector<std::uint64_t>& shape =
+      candidate.weight != nullptr ? candidate.weight->shape : tensor.shape;
   decision.applies_scales = candidate.weight != nullptr;
   decision.to = goal.type;
   decision.scaled = goal.scaled;
+  decision.scaled.rotation = RotationOf(goal.scaled, shape);
+  decision.is_unrotated = decision.scaled.rotation != goal.scaled.rotation;
   decision.by_name = is_named;
   if (rule == nullptr) return leave(Reason::kAsked, "the request's type");
   return leave(Reason::kRule, rule->text);
@@ -183,7 +189,7 @@ std::string RuleText(const RequestedRule& rule) {
 }
 
 Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<ScaleRule>& rule,
-            bool is_measured) {
+            bool is_measured, bool rotate) {
   const auto fail = [](const std::string& why) {
     throw files::Error(core::ErrorKind::kArguments, why);
   };
@@ -222,6 +228,7 @@ Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<
     }
     goal.scaled.dialect = writer->dialect;
     goal.scaled.layout = writer->layout;
+    if (rotate) goal.scaled.rotation = writer->layout->rotation;
   }
   if (rule) {
     possible.clear();
@@ -246,7 +253,7 @@ SelectionRequest SelectionOf(const Request& request) {
                        words::Quoted(request.layout) + " is not a layout; there are " + known);
   }
   const auto goal = [&](const Destination& to) {
-    return GoalOf(to, request.layout, request.scale_rule, false);
+    return GoalOf(to, request.layout, request.scale_rule, false, request.rotate);
   };
   if (request.to) selection.to = goal(*request.to);
   for (const RequestedRule& rule : request.rules) {
@@ -262,6 +269,12 @@ SelectionRequest SelectionOf(const Request& request) {
     throw files::Error(core::ErrorKind::kArguments,
                        std::string(!request.layout.empty() ? "a layout" : "a rule of scales") +
                            " is asked for, and no scaled format that would have it");
+  }
+  const auto is_rotated = [](const Goal& one) { return one.scaled.rotation != 0; };
+  if (request.rotate && !(selection.to && is_rotated(*selection.to)) &&
+      std::ranges::none_of(selection.rules, is_rotated, &Rule::to)) {
+    throw files::Error(core::ErrorKind::kArguments,
+                       "rows are rotated (--rotate) of int8-row in the layout comfyui alone");
   }
   for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);
   for (const std::string& pattern : request.excluded) selection.excluded.emplace_back(pattern);

@@ -31,9 +31,10 @@ struct Goal {
 };
 
 // Throws files::Error (arguments) where it is no type, and where the format has not that layout or
-// rule, listing those it has. `is_measured`: formats that are only measured are taken too.
+// rule, listing those it has. `is_measured`: formats that are only measured are taken too. `rotate`:
+// rows are rotated where the layout has that.
 Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<ScaleRule>& rule,
-            bool is_measured);
+            bool is_measured, bool rotate = false);
 
 // Tensors that match all patterns become `to`.
 struct Rule {
@@ -76,6 +77,7 @@ struct Decision {
   // What it becomes in another layout, as it is; `to` is kUndefined.
   std::shared_ptr<const scale::Repacking> repacked = nullptr;
   bool by_name = false;         // a rule or `only` names it
+  bool is_unrotated = false;    // rotation was asked for, and its rows do not have whole groups
   bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes
   // The rule that takes it, whether it can be kept or not, by its index in the request.
   std::optional<std::uint32_t> rule = {};

@@ -79,19 +79,4 @@ WrittenConfig WriteAwqIntegers(const QuantisedModules& modules) {
   return {.quantization_config = ConfigText(json)};
 }
 
-WrittenConfig WriteMlxIntegers(const QuantisedModules& modules) {
-  const IntegerForm& usual = MostOf(modules).form.integers;
-  Json json = Json::object();
-  json["group_size"] = usual.group;
-  json["bits"] = usual.bits;
-  for (const WrittenGroup& group : modules.written) {
-    const IntegerForm& form = group.form.integers;
-    if (form.bits == usual.bits && form.group == usual.group) continue;
-    for (const std::string& module : group.modules) {
-      json[module] = {{"group_size", form.group}, {"bits", form.bits}};
-    }
-  }
-  return {.quantization_config = ConfigText(json), .metadata = {{"format", "mlx"}}};
-}
-
 }  // namespace tensorcast::scale

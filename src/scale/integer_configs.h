@@ -1,4 +1,4 @@
-// What configurations say of integers in groups: GPTQ's, AWQ's and MLX's.
+// What configurations say of integers in groups: GPTQ's and AWQ's.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_INTEGER_CONFIGS_H_
@@ -14,7 +14,6 @@ namespace tensorcast::scale {
 
 // Of modules whose forms are integers: the form of most, and the others by name where they differ.
 WrittenConfig WriteGptqIntegers(const QuantisedModules& modules);
-WrittenConfig WriteMlxIntegers(const QuantisedModules& modules);
 // Of one form alone.
 WrittenConfig WriteAwqIntegers(const QuantisedModules& modules);
 

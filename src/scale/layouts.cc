@@ -200,6 +200,8 @@ std::string_view Reading::Writer() const {
   return layout == nullptr || layout->writer.empty() ? dialect->name : layout->writer;
 }
 
+std::uint64_t Reading::Rotation() const { return packed != nullptr ? packed->form().rotation : 0; }
+
 std::string_view Reading::Name() const {
   if (packed != nullptr) return packed->form().name;
   const TypeInfo* const type = FindType(scaling.element);

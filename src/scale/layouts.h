@@ -44,6 +44,8 @@ struct Reading {
   bool IsTransposed() const { return layout != nullptr && layout->is_transposed; }
   // "fp8-block", "mxfp4", "int8-row" ...; static storage.
   std::string_view Name() const;
+  // The columns that its rows are rotated in; 0: they are not.
+  std::uint64_t Rotation() const;
   // "blocks of 128 × 128", "groups of 32", "one scale for a row", "one scale for the tensor".
   std::string PartitionText() const;
   // Whether both give the same values.

@@ -256,16 +256,26 @@ class RepackPlanner {
     if (layout == nullptr || format == nullptr) {
       Refuse("is " + weight_.LayoutText() + ", which the layout does not have");
     }
-    StemOf(layout->plain);
-    if (!format->Takes(shape_)) Refuse("has rows of " + std::to_string(shape_.back()) + " codes");
     WrittenForm& form = made_->form_;
     form.format = format;
     form.dialect = &target_;
     form.layout = layout;
     form.rule = format->rules.front().rule;
-    made_->tensors_ = TensorsOf(form, made_->name_, shape_);
+    // A layout whose weights stand turned calls them otherwise, and the other way.
+    std::string& plain = made_->name_;
+    if (layout->is_transposed && plain.ends_with(kWeight)) {
+      plain.resize(plain.size() - kWeight.size());
+    }
+    StemOf(layout->plain);
+    const std::vector<std::uint64_t> shape = form.ShapeOf(shape_);
+    if (const std::string why = WhyNot(form, plain, shape); !why.empty()) {
+      Refuse("is " + weight_.LayoutText() + " that the layout does not take: " + why);
+    }
+    made_->tensors_ = TensorsOf(form, plain, shape);
     BeginPlaces();
-    made_->places_.codes = CodePlaces{.is_int8 = from().IsInteger()};
+    made_->places_.codes = CodePlaces{
+        .in = layout->is_high_first ? CodePlaces::In::kHighFirstBytes : CodePlaces::In::kBytes,
+        .is_int8 = from().IsInteger()};
     if (IsNumberType(from().scale)) {
       // The type is the weight's own.
       WrittenTensor& scale = made_->tensors_[1];
@@ -274,7 +284,10 @@ class RepackPlanner {
     }
     const std::uint64_t size = static_cast<std::uint64_t>(FindType(from().scale)->bits) / 8;
     if (format->cells == CellsBy::kGroups || (from().IsInteger() && from().groups() == 1)) {
-      made_->places_.scales = NumberPlaces{1, static_cast<std::size_t>(size)};
+      made_->places_.scales =
+          NumberPlaces{1, static_cast<std::size_t>(size),
+                       layout->has_tiled_scales ? NumberPlaces::Order::kTiles
+                                                : NumberPlaces::Order::kRows};
     } else {
       CopyScales(*format);
     }

@@ -163,6 +163,36 @@ class RotatedWeight final : public PackedWeight {
 
 }  // namespace
 
+void RotateValues(std::span<double> values, std::size_t group) {
+  const double root = std::sqrt(static_cast<double>(group));
+  for (std::size_t step = 1; step < group; step *= 4) {
+    for (std::size_t begin = 0; begin < values.size(); begin += 4 * step) {
+      double *const a = values.data() + begin, *const b = a + step, *const c = b + step,
+                    *const d = c + step;
+      for (std::size_t i = 0; i < step; ++i) {
+        const double one = a[i] + b[i] + c[i] - d[i], two = a[i] + b[i] - c[i] + d[i],
+                     three = a[i] - b[i] + c[i] + d[i], four = -a[i] + b[i] + c[i] + d[i];
+        a[i] = one;
+        b[i] = two;
+        c[i] = three;
+        d[i] = four;
+      }
+    }
+  }
+  for (double& value : values) value /= root;
+}
+
+void DecodeRotated(std::span<const std::byte> codes, double scale, std::size_t group,
+                   std::span<double> values) {
+  const double factor = scale / std::sqrt(static_cast<double>(group));
+  Group some;
+  for (std::size_t first = 0; first < codes.size(); first += group) {
+    for (std::size_t i = 0; i < group; ++i) some[i] = static_cast<std::int8_t>(codes[first + i]);
+    Rotate(some.data(), group);
+    for (std::size_t i = 0; i < group; ++i) values[first + i] = some[i] * factor + 0.0;
+  }
+}
+
 std::shared_ptr<const PackedWeight> MakeRotatedRows(RotatedRows rows) {
   return std::make_shared<const RotatedWeight>(std::move(rows));
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "scale/packed_weight.h"
 #include "tensorcast/tensorcast.hpp"
@@ -28,6 +29,16 @@ inline constexpr std::uint64_t kRotations[] = {4, 16, 64, 256};
 
 // The weight of tensors whose sizes and types are right.
 std::shared_ptr<const PackedWeight> MakeRotatedRows(RotatedRows rows);
+
+// Rotates groups of so many values (one of kRotations), of which there are whole ones, in double:
+// digit by digit of the index in base 4, from the lowest on, each output is ((a + b) + c) + d of
+// the four in their order, one of them with its sign changed; then all are divided by the root of
+// the group, a power of two. To be called in the default floating-point environment.
+void RotateValues(std::span<double> values, std::size_t group);
+// The values that such a weight has: of whole groups of signed codes of a byte with one scale,
+// which is positive and finite. Exact.
+void DecodeRotated(std::span<const std::byte> codes, double scale, std::size_t group,
+                   std::span<double> values);
 
 }  // namespace tensorcast::scale
 

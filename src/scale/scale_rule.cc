@@ -71,7 +71,8 @@ double Quotient(const Scaling& scaling, double amax, double global) {
 struct ScaleEnds {
   ScaleEnds(const Scaling& scaling, ScaleRule rule) {
     const TypeLimits limits = LimitsOf(scaling.scale);
-    const bool is_whole = rule == ScaleRule::kAmax ? scaling.global_use == Factor::kNone
+    // A type of eight bits has subnormal scales, too.
+    const bool is_whole = rule == ScaleRule::kAmax ? scaling.scale != DataType::kFloat8E4M3FN
                                                    : scaling.scale != DataType::kFloat8E8M0;
     least = is_whole ? limits.least_normal : limits.least_positive;
     // Of powers of two: the greatest value of another type is none.

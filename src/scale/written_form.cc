@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include "core/enum_names.h"
 #include "core/shape.h"
 #include "scale/gguf_blocks.h"
 #include "scale/grouped_integers.h"
+#include "scale/reordered_cells.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -107,6 +109,14 @@ Partition WrittenForm::PartitionOf(std::span<const std::uint64_t> shape) const {
   return format->PartitionOf(shape);
 }
 
+std::vector<std::uint64_t> WrittenForm::ShapeOf(std::span<const std::uint64_t> shape) const {
+  std::vector<std::uint64_t> cut(shape.begin(), shape.end());
+  if (layout != nullptr && layout->is_transposed && cut.size() >= 2) {
+    std::swap(cut.end()[-1], cut.end()[-2]);
+  }
+  return cut;
+}
+
 std::string WrittenForm::Text() const {
   std::string text(integers.bits != 0 ? GroupedFormat(integers.bits) : format->name);
   if (dialect != nullptr) text.append(" (").append(dialect->layout).append(")");
@@ -121,6 +131,19 @@ std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> sh
            std::to_string(format.block_columns);
   }
   return {};
+}
+
+std::string WhyNot(const WrittenForm& form, std::string_view name,
+                   std::span<const std::uint64_t> shape) {
+  const WrittenLayout* const layout = form.layout;
+  if (layout != nullptr && layout->why_not != nullptr) {
+    if (std::string why = layout->why_not(name, shape); !why.empty()) return why;
+  }
+  std::string why = WhyNot(*form.format, form.ShapeOf(shape));
+  if (why.empty() && layout != nullptr && !name.ends_with(layout->plain)) {
+    why = "its name does not end in " + std::string(layout->plain) + ", as the layout's do";
+  }
+  return why;
 }
 
 std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
@@ -141,7 +164,7 @@ std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view n
     made.bytes = *StorageBytes(type, *core::CheckedProduct(made.shape));
     return made;
   };
-  std::vector<std::uint64_t> codes(shape.begin(), shape.end());
+  std::vector<std::uint64_t> codes = form.ShapeOf(shape);
   std::vector<std::uint64_t> scales = codes;
   const std::vector<std::uint64_t> one = layout.one == OneShape::kScalar
                                              ? std::vector<std::uint64_t>()
@@ -158,16 +181,28 @@ std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view n
     case CellsBy::kBlocks:
       scales.end()[-2] = CellsAlong(shape.end()[-2], format.block_rows);
       [[fallthrough]];
-    case CellsBy::kGroups: scales.back() = CellsAlong(shape.back(), format.block_columns); break;
+    case CellsBy::kGroups: scales.back() = CellsAlong(scales.back(), format.block_columns); break;
+  }
+  if (layout.has_tiled_scales) {
+    const std::uint64_t tiles = ScaleTiles::Of(scales.back()).columns;
+    scales.end()[-2] = CellsAlong(scales.end()[-2], ScaleTiles::kRows) * ScaleTiles::kRows;
+    scales.back() = tiles * ScaleTiles::kColumns;
   }
   if (layout.packs_codes) {
-    // A group is a whole number of bytes.
+    // A group is a whole number of bytes, and of words.
     const auto bits = static_cast<std::uint64_t>(FindType(format.scaling.element)->bits);
-    codes.back() = codes.back() / format.block_columns * (format.block_columns * bits / 8);
+    const auto unit = static_cast<std::uint64_t>(FindType(layout.packed)->bits);
+    const std::uint64_t groups = codes.back() / format.block_columns;
+    codes.back() = format.block_columns * bits / unit;
+    if (layout.splits_groups) {
+      codes.insert(codes.end() - 1, groups);
+    } else {
+      codes.back() *= groups;
+    }
   }
   std::vector<WrittenTensor> made;
   made.push_back(tensor(layout.codes, std::move(codes),
-                        layout.packs_codes ? DataType::kUint8 : format.scaling.element));
+                        layout.packs_codes ? layout.packed : format.scaling.element));
   made.push_back(tensor(layout.scale, std::move(scales),
                         layout.has_scale_bytes ? DataType::kUint8 : format.scaling.scale));
   if (!layout.global.empty()) made.push_back(tensor(layout.global, one, DataType::kFloat32));

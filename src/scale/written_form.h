@@ -61,6 +61,8 @@ struct WrittenForm {
   // one scale.
   std::optional<std::uint32_t> axis = {};
   IntegerForm integers = {};
+  // Rows are rotated in groups of so many columns before they become codes (rotated_rows.h).
+  std::uint32_t rotation = 0;
 
   explicit operator bool() const { return format != nullptr; }
   bool operator==(const WrittenForm&) const = default;
@@ -81,11 +83,17 @@ struct WrittenForm {
   // What a scale is of: the format's cells, but that a model's tensor of rows may have one scale.
   CellsBy cells() const;
   std::string Text() const;  // "fp8-block (deepseek)"
+  // The shape of the weight as it is cut into cells: the last two dimensions are swapped where the
+  // layout is transposed.
+  std::vector<std::uint64_t> ShapeOf(std::span<const std::uint64_t> shape) const;
 };
 
 // Why a tensor of this shape cannot be held in the format; empty: it can. "its last dimension, 100,
 // is not a multiple of 32".
 std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> shape);
+// The same, and why the form's layout does not have a weight of this name and shape.
+std::string WhyNot(const WrittenForm& form, std::string_view name,
+                   std::span<const std::uint64_t> shape);
 
 // One tensor of a scaled weight as it stands in a file.
 struct WrittenTensor {

@@ -137,7 +137,7 @@ def integers():
         config = files.compressed({"num_bits": 8, "type": "int", "strategy": "channel"}, "int-quantized")
         case = files.fp8_small(Tidy(24), f"to_int8_row_{dtype}", "w.weight_scale", dtype, (8, 1), config,
                                shape=(8, 96), codes_dtype="I8")
-        yield from each(case, gguf=yes, gptq=yes, mlx=yes, awq="bits")
+        yield from each(case, gguf=yes, gptq=yes, mlx=yes, awq="bits", comfyui=yes)
     case = files.fp8_small(Tidy(24, only=2.0**-40), "to_int8_small", "w.weight_scale", "F32", (8, 1), None,
                            shape=(8, 96), codes_dtype="I8")
     yield from each(case, gguf="float16")
@@ -205,6 +205,19 @@ def modelopt_nv(make, name, shape, t):
                         glob=(".weight_scale_2", t, ()))
 
 
+def experts(make_one, make, name, halves=2):
+    """The experts of a layer, by gpt-oss's names, as another layout has them."""
+    tensors, weights, config = {}, {}, None
+    for part, rows in (("gate_up_proj", 10), ("down_proj", 6))[:halves]:
+        one = make_one(make, name, (3, rows, 64))
+        (old,) = {key.split(".weight")[0] for key in one.weights}
+        stem = f"model.layers.0.mlp.experts.{part}"
+        tensors |= {stem + key.removeprefix(old): tensor for key, tensor in one.tensors.items()}
+        weights |= {stem + key.removeprefix(old): weight for key, weight in one.weights.items()}
+        config = one.config
+    return Case(name, "mxfp4", tensors, config, weights)
+
+
 def floats():
     yes, no = True, NONE
     for last, to_gguf in ((254, yes), (255, "255")):
@@ -216,34 +229,54 @@ def floats():
                 ("mlx", mlx_files.floating(Bytes(33, scales), f"to_mx_mlx_{last}", "mxfp4", (7, 64))),
                 ("mlx3", mlx_files.floating(Bytes(34, scales), f"to_mx_mlx_stacked_{last}", "mxfp4",
                                             (2, 7, 64)))):
-            yield from each(case, gguf=to_gguf, awq=no, gptq=no)
+            yield from each(case, gguf=to_gguf, awq=no, gptq=no, comfyui=no, modelopt=no)
             if not name.startswith("ct"):
                 yield from each(case, compressed_tensors=yes)
+            if not name.startswith("mlx"):
+                yield from each(case, mlx=yes)
+            if name != "oss":
+                yield from each(case, gpt_oss="gate_up_proj")
+        for name, make in (("ct", compressed_mx), ("mlx", lambda make, name, shape:
+                            mlx_files.floating(make, name, "mxfp4", shape))):
+            case = experts(make, Bytes(35, scales), f"to_mx_experts_{name}_{last}")
+            yield from each(case, gpt_oss=yes, gguf=to_gguf, **{"mlx" if name == "ct" else
+                                                                "compressed_tensors": yes})
+            case = experts(make, Bytes(36, scales), f"to_mx_half_{name}_{last}", halves=1)
+            yield from each(case, gpt_oss="both")
     for t in (1.0, 4.0, 2719.5, 3.7e-4, 2688.0):
         case = compressed_nv(Bytes(40, E4M3), f"to_nv_ct_{t}", (7, 64), t)
-        yield from each(case, modelopt=yes, gguf=yes, gptq=no)
-        case = modelopt_nv(Bytes(41, E4M3), f"to_nv_modelopt_{t}", (7, 64), t)
-        yield from each(case, compressed_tensors=yes, gguf=yes)
+        to_mlx = yes if t == 1 else "global scale that is not 1"
+        yield from each(case, modelopt=yes, gguf=yes, mlx=to_mlx, gptq=no, comfyui="multiple of 16")
+        case = compressed_nv(Bytes(40, E4M3), f"to_nv_ct_16_{t}", (144, 80), t)
+        yield from each(case, comfyui=yes)
+        case = modelopt_nv(Bytes(41, E4M3), f"to_nv_modelopt_{t}", (32, 64), t)
+        yield from each(case, compressed_tensors=yes, gguf=yes, mlx=to_mlx, comfyui=yes)
         case = comfy_files.blocks(Bytes(42, E4M3), f"to_nv_comfy_{t}", "nvfp4", (130, 128),
                                   codes=[Bytes(43, None).codes(128, 16) for _ in range(130)],
                                   second=struct.pack("<f", t))
-        yield from each(case, compressed_tensors=yes, modelopt=yes, gguf=yes)
+        yield from each(case, compressed_tensors=yes, modelopt=yes, gguf=yes, mlx=to_mlx)
     for t in (0.0, 2.0**-140, 2.0**127, math.inf, math.nan, 2.0**-149):
         case = compressed_nv(Bytes(44, E4M3), f"to_nv_global_{t}", (3, 64), t)
-        yield from each(case, modelopt="reciprocal", gguf="reciprocal")
+        yield from each(case, modelopt="reciprocal", gguf="reciprocal", mlx="not 1")
         case = modelopt_nv(Bytes(44, E4M3), f"to_nv_global_2_{t}", (3, 64), t)
         yield from each(case, compressed_tensors="reciprocal", gguf=yes)
     for byte in (0x7F, 0x80, 0x81, 0xB8, 0xFF):
         case = modelopt_nv(Bytes(45, E4M3 + [byte]), f"to_nv_byte_{byte}", (9, 64), 0.5)
-        yield from each(case, compressed_tensors=yes, gguf=f"byte {byte}")
+        yield from each(case, compressed_tensors=yes, gguf=f"byte {byte}", mlx="not 1")
     case = modelopt_nv(Bytes(46, E4M3), "to_nv_short", (9, 48), 0.5)
     yield from each(case, compressed_tensors=yes, gguf="blocks of 64")
-    case = mlx_files.floating(Bytes(47, E4M3), "to_nv_mlx", "nvfp4", (5, 64))
-    yield from each(case, compressed_tensors=yes, modelopt=yes, gguf=yes)
-    case = mlx_files.floating(Bytes(48, None), "to_mxfp8_mlx", "mxfp8", (5, 64))
-    yield from each(case, compressed_tensors=yes, gguf=no, modelopt=no)
+    case = mlx_files.floating(Bytes(47, E4M3), "to_nv_mlx", "nvfp4", (16, 64))
+    yield from each(case, compressed_tensors=yes, modelopt=yes, gguf=yes, comfyui=yes)
+    case = mlx_files.floating(Bytes(48, None), "to_mxfp8_mlx", "mxfp8", (32, 64))
+    yield from each(case, compressed_tensors=yes, comfyui=yes, gguf=no, modelopt=no)
     case = comfy_files.blocks(Bytes(49, None), "to_mxfp8_comfy", "mxfp8", (130, 96))
-    yield from each(case, compressed_tensors=yes, gguf=no)
+    yield from each(case, compressed_tensors=yes, mlx=yes, gguf=no)
+    config = files.compressed({"num_bits": 8, "type": "float", "strategy": "group", "group_size": 32},
+                              "mxfp8-quantized")
+    case = files.groups(Bytes(50, None), "to_mxfp8_ct", "w.weight", "", "_scale", "U8", 8, e4m3, 32,
+                        (64, 96), config, codes_dtype="F8_E4M3")
+    case.weights = {"w.weight": weight for weight in case.weights.values()}
+    yield from each(case, mlx=yes, comfyui=yes, gguf=no, modelopt=no)
 
 
 def pairs():

@@ -55,8 +55,43 @@ constexpr Layout kComfyLayouts[] = {{"", "", "_scale"}};
 constexpr Layout kComfyMarkedLayouts[] = {{".weight", ".weight", ".scale_weight"},
                                           {"", "", ".scale_weight"}};
 
+// comfy-kitchen fills rows up to such multiples, and its matrix products ask for them.
+std::string WhyNotWhole(std::span<const std::uint64_t> shape, std::uint64_t rows) {
+  if (shape.size() != 2) return "ComfyUI has matrices so";
+  if (shape[0] % rows == 0) return {};
+  return "its first dimension, " + std::to_string(shape[0]) + ", is not a multiple of " +
+         std::to_string(rows) + ", as ComfyUI's have to be";
+}
+
 constexpr WrittenLayout kComfyWritten[] = {
-    {.format = "fp8-tensor", .codes = "", .scale = "_scale", .one = OneShape::kScalar}};
+    {.format = "fp8-tensor", .codes = "", .scale = "_scale", .one = OneShape::kScalar},
+    {.format = "int8-row",
+     .codes = ".weight",
+     .scale = ".weight_scale",
+     .plain = ".weight",
+     .rotation = 256,
+     .why_not = [](std::string_view,
+                   std::span<const std::uint64_t> shape) { return WhyNotWhole(shape, 1); }},
+    {.format = "mxfp8",
+     .codes = ".weight",
+     .scale = ".weight_scale",
+     .plain = ".weight",
+     .has_scale_bytes = true,
+     .has_tiled_scales = true,
+     .why_not = [](std::string_view,
+                   std::span<const std::uint64_t> shape) { return WhyNotWhole(shape, 32); }},
+    {.format = "nvfp4",
+     .codes = ".weight",
+     .scale = ".weight_scale",
+     .global = ".weight_scale_2",
+     .plain = ".weight",
+     .global_use = Factor::kMultiplies,
+     .one = OneShape::kScalar,
+     .packs_codes = true,
+     .is_high_first = true,
+     .has_tiled_scales = true,
+     .why_not = [](std::string_view,
+                   std::span<const std::uint64_t> shape) { return WhyNotWhole(shape, 16); }}};
 
 // ------------------------------------------------------------------------------- descriptions
 
@@ -368,6 +403,7 @@ class ComfyLayer {
     PackedWeight::Form form;
     form.name = !is_wide ? GroupedFormat(4) : has_one ? "int8-tensor" : "int8-row";
     form.cells = has_one ? "one scale for the tensor" : "one scale for a row";
+    if (is_rotated) form.rotation = description_.rotation;
     if (is_rotated) form.cells += ", rotated in groups of " + std::to_string(description_.rotation);
     form.bits = is_wide ? 8 : 4;
     form.is_integer = true;
@@ -437,10 +473,28 @@ PackedReading ReadComfy(const PackedTensors& tensors) { return ComfyLayer(tensor
 
 // ------------------------------------------------------------------------------- configuration
 
+Json DescriptionOf(const WrittenForm& form) {
+  Json json = Json::object();
+  const std::string_view format = form.format->name;
+  if (format == "fp8-tensor") {
+    json["format"] = kFloat8Formats[0].name;
+  } else if (format != "int8-row") {
+    json["format"] = format;  // both call it the same
+  } else {
+    json["format"] = kInt8Format;
+    json["per_row"] = true;
+    if (form.rotation != 0) {
+      json["convrot"] = true;
+      json["convrot_groupsize"] = form.rotation;
+    }
+  }
+  return json;
+}
+
 WrittenConfig WriteComfy(const QuantisedModules& modules) {
   Json layers = Json::object();
-  for (const std::string& module : modules.written.front().modules) {
-    layers[module] = {{"format", kFloat8Formats[0].name}};
+  for (const WrittenGroup& group : modules.written) {
+    for (const std::string& module : group.modules) layers[module] = DescriptionOf(group.form);
   }
   const Json json = {{"format_version", "1.0"}, {"layers", std::move(layers)}};
   WrittenConfig config;
@@ -470,6 +524,7 @@ constinit const Dialect kComfyUi = {
     .layout = "comfyui",
     .written = kComfyWritten,
     .write_config = WriteComfy,
+    .says_several_formats = true,
     .metadata_key = kMetadataMark,
     .edit_metadata = EditMetadata,
     .only_format = ".safetensors",

@@ -83,8 +83,17 @@ struct WrittenLayout {
   std::string_view plain = {};  // empty: the endings are appended
   Factor global_use = Factor::kNone;
   OneShape one = OneShape::kVector;
-  bool packs_codes = false;      // as uint8, several to a byte
-  bool has_scale_bytes = false;  // float8e8m0 as uint8
+  bool packs_codes = false;                // several to a byte, or more of these in a word
+  DataType packed = DataType::kUint8;      // of packed codes; words are little-endian
+  bool is_high_first = false;              // of two codes in a byte
+  bool splits_groups = false;              // the bytes of a group are a dimension of the codes
+  bool has_scale_bytes = false;            // scales of eight bits as uint8
+  bool has_tiled_scales = false;           // as ScaleTiles has them (reordered_cells.h), zeros between
+  // Weights are [.., inputs, outputs], and what is written is [.., outputs, inputs].
+  bool is_transposed = false;
+  std::uint32_t rotation = 0;  // groups of columns that may be rotated (rotated_rows.h); 0: none
+  // Why its readers do not take a weight of this name and shape: "it is ..."; empty: they do.
+  std::string (*why_not)(std::string_view name, std::span<const std::uint64_t> shape) = nullptr;
   // The blocks of GGUF's in which all of it stands, and then the rest is of no account.
   std::string_view block = {};
 };

@@ -2,9 +2,15 @@
 // [experts, inputs, outputs].
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <unordered_map>
+
+#include "files/error.h"
+#include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
 #include "scale/layer_lists.h"
+#include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -27,6 +33,34 @@ constexpr Layout kGptOssLayouts[] = {{.codes = "_blocks",
                                       .group = 32,
                                       .is_transposed = true}};
 
+constexpr std::string_view kGateUp = ".gate_up_proj", kDown = ".down_proj";
+
+std::string_view ExpertsOf(std::string_view name) {
+  for (const std::string_view end : {kGateUp, kDown}) {
+    if (name.ends_with(end)) return name.substr(0, name.size() - end.size());
+  }
+  return {};
+}
+
+std::string WhyNoExperts(std::string_view name, std::span<const std::uint64_t> shape) {
+  if (shape.size() == 3 && ExpertsOf(name).ends_with("experts")) {
+    const std::uint64_t inputs = shape[1];
+    return inputs % 32 == 0
+               ? std::string()
+               : "its inputs, " + std::to_string(inputs) + ", are not a multiple of 32";
+  }
+  return "gpt-oss has experts.gate_up_proj and experts.down_proj so, [experts, inputs, outputs]";
+}
+
+constexpr WrittenLayout kGptOssWritten[] = {{.format = "mxfp4",
+                                             .codes = "_blocks",
+                                             .scale = "_scales",
+                                             .packs_codes = true,
+                                             .splits_groups = true,
+                                             .has_scale_bytes = true,
+                                             .is_transposed = true,
+                                             .why_not = WhyNoExperts}};
+
 bool IsPackedMxfp4(const formats::TensorInfo& info) {
   constexpr std::uint64_t kGroupBytes = 16;
   return info.name.ends_with("_blocks") && info.type == DataType::kUint8 &&
@@ -43,6 +77,40 @@ void ReadGptOss(const json::OrderedJson&, QuantizationConfig& config) {
   config.is_complete = true;
 }
 
+// Its readers replace the experts of a layer, both or none.
+void RefuseHalves(const QuantisedModules& modules) {
+  std::unordered_map<std::string_view, int> parts;
+  for (const WrittenGroup& group : modules.written) {
+    for (const std::string& one : group.modules) ++parts[ExpertsOf(one)];
+  }
+  for (const WrittenGroup& group : modules.written) {
+    for (const std::string& one : group.modules) {
+      const std::string_view experts = ExpertsOf(one);
+      if (parts[experts] == 2) continue;
+      const std::string_view other = one.ends_with(kDown) ? kGateUp : kDown;
+      throw files::Error(core::ErrorKind::kUnsupported,
+                         words::EscapeName(one) + " becomes mxfp4 (gpt-oss) and " +
+                             words::EscapeName(std::string(experts) + std::string(other)) +
+                             " does not: its readers take both of a layer or none; leave out "
+                             "both, or name both");
+    }
+  }
+}
+
+// As OpenAI's has it, whose readers look for experts alone; experts that stay are named.
+WrittenConfig WriteGptOss(const QuantisedModules& modules) {
+  RefuseHalves(modules);
+  json::OrderedJson names = {"model.layers.*.self_attn", "model.layers.*.mlp.router",
+                             "model.embed_tokens", "lm_head"};
+  for (const std::string& one : modules.plain) {
+    if (one.ends_with("experts")) names.push_back(one);
+  }
+  json::OrderedJson json = json::OrderedJson::object();
+  json[kNotConverted] = std::move(names);
+  json["quant_method"] = kGptOssMethods[0];
+  return {.quantization_config = ConfigText(json)};
+}
+
 }  // namespace
 
 extern const Dialect kGptOss;
@@ -55,6 +123,8 @@ constinit const Dialect kGptOss = {
     .read_config = ReadGptOss,
     .exceptions = kNotConvertedLists,
     .layout = "gpt-oss",
+    .written = kGptOssWritten,
+    .write_config = WriteGptOss,
     .edit_config = AddNotConverted,
 };
 

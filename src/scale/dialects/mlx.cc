@@ -13,7 +13,6 @@
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
 #include "scale/grouped_integers.h"
-#include "scale/integer_configs.h"
 #include "scale/packed_tensors.h"
 #include "scale/quantised_modules.h"
 
@@ -299,6 +298,75 @@ void ReadMlxConfig(const Json& json, QuantizationConfig& config) {
   }
 }
 
+// ------------------------------------------------------------------------------- writing
+
+constexpr WrittenLayout MlxWritten(std::string_view format) {
+  return {.format = format,
+          .codes = ".weight",
+          .scale = ".scales",
+          .plain = ".weight",
+          .packs_codes = true,
+          .packed = DataType::kUint32,
+          .has_scale_bytes = true};
+}
+constexpr WrittenLayout kMlxWritten[] = {MlxWritten("mxfp4"), MlxWritten("mxfp8"),
+                                         MlxWritten("nvfp4")};
+
+// What a module of a form is, as `quantization` says it.
+Json SettingsJson(const WrittenForm& form) {
+  Json json = Json::object();
+  if (form.integers.bits != 0) {
+    json["group_size"] = form.integers.group;
+    json["bits"] = form.integers.bits;
+    return json;
+  }
+  json["group_size"] = form.format->block_columns;
+  json["bits"] = FindType(form.format->scaling.element)->bits;
+  json["mode"] = form.format->name;
+  return json;
+}
+
+void AddModules(const QuantisedModules& modules, const Json& usual, Json& json) {
+  for (const WrittenGroup& group : modules.written) {
+    const Json settings = SettingsJson(group.form);
+    for (const std::string& module : group.modules) {
+      if (settings != usual) {
+        json[module] = settings;
+      } else {
+        json.erase(module);  // what was said of it before
+      }
+    }
+  }
+}
+
+// Its readers know a library's files by this.
+WrittenConfig MlxConfig(const Json& json) {
+  return {.quantization_config = ConfigText(json), .metadata = {{"format", "mlx"}}};
+}
+
+// The form of most modules is that of all; others are named, and so are those that stay.
+WrittenConfig WriteMlx(const QuantisedModules& modules) {
+  const auto most = std::ranges::max_element(
+      modules.written, {}, [](const WrittenGroup& group) { return group.modules.size(); });
+  const Json usual = SettingsJson(most->form);
+  Json json = usual;
+  AddModules(modules, usual, json);
+  for (const std::string& module : modules.plain) json[module] = false;
+  return MlxConfig(json);
+}
+
+std::optional<WrittenConfig> JoinMlx(const QuantisedModules& modules,
+                                     const QuantizationConfig& config, std::string*) {
+  Json json = *config.json;
+  Json usual = Json::object();
+  for (const char* const key : {"group_size", "bits", "mode"}) {
+    if (json.contains(key)) usual[key] = json[key];
+  }
+  AddModules(modules, usual, json);
+  for (const std::string& module : modules.plain) json[module] = false;
+  return MlxConfig(json);
+}
+
 // Its readers look for a module's scales, but where the module is named.
 WrittenConfig EditMlx(const QuantisedModules& modules, const QuantizationConfig& config) {
   Json json = *config.json;
@@ -316,8 +384,10 @@ constinit const Dialect kMlx = {
     .has_config = IsMlxConfig,
     .read_config = ReadMlxConfig,
     .layout = "mlx",
-    .write_config = WriteMlxIntegers,
+    .written = kMlxWritten,
+    .write_config = WriteMlx,
     .edit_config = EditMlx,
+    .join_config = JoinMlx,
     .says_several_formats = true,
 };
 
