@@ -73,7 +73,12 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
   output.gguf_keys = input.gguf_keys;
   output.is_dequantised = input.is_dequantised || plan.repacks_all;
-  if (plan.repacks_all) output.metadata.erase(std::string(scale::kMetadataMark));
+  if (plan.repacks_all) {
+    output.metadata.erase(std::string(scale::kMetadataMark));
+    // What a file says that MLX alone writes is said anew where it still is MLX's.
+    const auto format = output.metadata.find("format");
+    if (format != output.metadata.end() && format->second == "mlx") format->second = "pt";
+  }
   output.model_type = plan.config.model_type;
   output.quantization_config = plan.config.texts.quantization_config;
   output.quantization_files = plan.config.texts.files;

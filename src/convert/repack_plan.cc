@@ -106,7 +106,8 @@ const scale::Dialect& RepackTargetOf(const Request& request) {
                   " is not a layout that weights are repacked into; there are " + known);
   }
   const bool is_cast = request.to || !request.rules.empty() || !request.layout.empty() ||
-                       request.scale_rule || !request.keep.empty() || request.all_types;
+                       request.scale_rule || request.rotate || !request.keep.empty() ||
+                       request.all_types;
   if (is_cast) {
     RefuseRequest("weights that are repacked stay what they are: nothing can be asked to be cast");
   }

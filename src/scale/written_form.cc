@@ -227,7 +227,7 @@ std::span<const std::string_view> ScaledLayouts() {
   static const std::vector<std::string_view> kLayouts = [] {
     std::vector<std::string_view> layouts;
     for (const scale::Dialect* const dialect : scale::Dialects()) {
-      if (!dialect->layout.empty()) layouts.push_back(dialect->layout);
+      if (!dialect->written.empty()) layouts.push_back(dialect->layout);
     }
     return layouts;
   }();
