@@ -68,6 +68,10 @@ enum class ScaledFormat : std::uint8_t {
   kQ5_0,
   kQ4_1,
   kQ4_0,
+  // Integers in groups along the last dimension, or in rows, with zero points or without
+  // (Request::group and asymmetric).
+  kInt4Group,
+  kInt8Group,
 };
 TENSORCAST_API std::string_view ScaledFormatName(ScaledFormat format);  // "fp8-block"
 TENSORCAST_API std::optional<ScaledFormat> ParseScaledFormat(std::string_view name);
@@ -165,6 +169,10 @@ struct Request {
   // have, and all other tensors stay as they are; without `to`, `rules`, `layout`, `keep` and what
   // else says how to cast. A weight of which a code or a value would change is refused (kUnsupported).
   std::string repack;
+  // Of integers in groups: 32, 64 or 128 columns that share a scale; 0: those of a row do. None:
+  // 128, in the layout mlx 64.
+  std::optional<std::uint64_t> group;
+  bool asymmetric = false;  // with zero points, or biases that are no multiple of the scale
   // int8-row in the layout "comfyui": rows are rotated in groups of 256 columns first (ConvRot);
   // those that have no whole number of groups are not.
   bool rotate = false;

@@ -40,6 +40,8 @@ convert::Destination ParseDestination(std::string_view where, std::string_view n
 // "deepseek"; "up" (of scaled formats "pow2"); "small".
 std::string ParseRepackArgument(std::string_view where, std::string_view name);
 std::string ParseLayoutArgument(std::string_view where, std::string_view name);
+// "128"; 0: "channel".
+std::uint64_t ParseGroupArgument(std::string_view where, std::string_view name);
 convert::ScaleRule ParseScaleRuleArgument(std::string_view where, std::string_view name);
 convert::Keep ParseKeep(std::string_view where, std::string_view word);
 

@@ -135,7 +135,7 @@ void Append(std::vector<std::string>& list, std::vector<std::string> more) {
 
 void ReadRulesFile(const std::string& path, convert::Request& request) {
   const toml::table table = Parsed(path);
-  Table keys(table, path, "to, layout, scale, keep, only, exclude, rule");
+  Table keys(table, path, "to, layout, scale, group, keep, only, exclude, rule");
   // What the command line says comes first; what the file says is looked at all the same.
   const auto take = [&](std::string_view key, auto parse, auto& into, bool is_said) {
     const toml::node* const node = keys.Take(key);
@@ -146,6 +146,7 @@ void ReadRulesFile(const std::string& path, convert::Request& request) {
   take("to", ParseDestination, request.to, request.to.has_value());
   take("layout", ParseLayoutArgument, request.layout, !request.layout.empty());
   take("scale", ParseScaleRuleArgument, request.scale_rule, request.scale_rule.has_value());
+  take("group", ParseGroupArgument, request.group, request.group.has_value());
   keys.EachText("keep", [&](const std::string& word, const toml::node& node) {
     request.keep.push_back(ParseKeep(keys.Place(node.source()), word));
   });

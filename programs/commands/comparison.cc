@@ -28,7 +28,8 @@ void AddTo(std::unique_ptr<LossMeter>& total, LossMeter& meter, const formats::T
 std::uint64_t BytesOf(const convert::Goal& goal, const formats::TensorInfo& info) {
   if (!goal.scaled) return StorageBytes(goal.type, info.elements).value_or(0);
   std::uint64_t bytes = 0;
-  for (const scale::WrittenTensor& made : scale::TensorsOf(goal.scaled, info.name, info.shape)) {
+  for (const scale::WrittenTensor& made :
+       scale::TensorsOf(goal.scaled, info.name, info.shape, info.type)) {
     bytes += made.bytes;
   }
   return bytes;

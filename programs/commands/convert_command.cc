@@ -49,6 +49,8 @@ struct ConvertFlags {
   std::string layout;  // of scaled formats
   std::string scale;
   std::string repack;  // the layout that weights go into as they are
+  std::string group;  // of integers
+  bool asymmetric = false;
   bool rotate = false;
   std::vector<std::string> rules;
   std::string plan;     // to do
@@ -75,13 +77,14 @@ Examples:
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
   tensorcast convert Qwen3-8B -o Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
   tensorcast convert Qwen3-8B-GPTQ -o Qwen3-8B-mlx --repack mlx
+  tensorcast convert Qwen3-8B -o Qwen3-8B-w4a16 --to int4-group --group 128
   tensorcast convert texts.npy -o numbers.npy --to float32
   tensorcast convert --plan plan.json
   tensorcast convert model.onnx -o small.onnx --to float16
   tensorcast convert model.yaml -o model.onnx
 
 TYPE is an element type, or a scaled format: fp8-tensor, fp8-row, fp8-block, int8-row, mxfp8, mxfp6,
-mxfp4 or nvfp4. A scaled format makes codes and scales of the weights of linear layers.
+mxfp4, nvfp4, int4-group or int8-group. A scaled format makes codes and scales of the weights of linear layers.
 'tensorcast types' lists both kinds.
 
 Floating tensors are cast. All others, and those that no rule takes, are copied byte for byte.
@@ -130,6 +133,8 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   if (!flags.to.empty()) request.to = ParseDestination("--to", flags.to);
   if (!flags.layout.empty()) request.layout = ParseLayoutArgument("--layout", flags.layout);
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
+  if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
+  request.asymmetric = flags.asymmetric;
   request.rotate = flags.rotate;
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
@@ -334,6 +339,10 @@ void AddConvertCommand(CommandLine& line) {
   command.AddOption(fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")),
                     flags->repack,
                     "Put quantised weights into this layout as they are, code for code; cast nothing");
+  command.AddOption("--group 32|64|128|channel", flags->group,
+                    "int4-group, int8-group: the columns that share a scale, or all of a row");
+  command.AddFlag("--asymmetric", flags->asymmetric,
+                  "int4-group, int8-group: with zero points or biases");
   command.AddFlag("--rotate", flags->rotate,
                   "Rotate rows of int8-row in groups of 256 (ConvRot, layout comfyui)");
   command

@@ -69,7 +69,7 @@ std::vector<convert::Goal> ParseGoals(const LossFlags& flags, const convert::Req
   std::vector<convert::Goal> goals;
   bool has_scaled = false;
   const auto add = [&](const convert::Destination& to) {
-    const convert::Goal goal = convert::GoalOf(to, {}, rule, true);
+    const convert::Goal goal = convert::GoalOf(to, {.rule = rule}, true);
     has_scaled = has_scaled || goal.scaled;
     if (std::find(goals.begin(), goals.end(), goal) == goals.end()) goals.push_back(goal);
   };

@@ -99,6 +99,8 @@ convert::Request RequestOf(const nb::dict& words) {
     request.scale_rule = Argument("scale_rule", words["scale_rule"], convert::ParseScaleRule,
                                   convert::ScaleRules(), convert::ScaleRuleName);
   }
+  if (!words["group"].is_none()) request.group = nb::cast<std::uint64_t>(words["group"]);
+  request.asymmetric = nb::cast<bool>(words["asymmetric"]);
   request.rotate = nb::cast<bool>(words["rotate"]);
   request.cast = OptionsOf(nb::cast<nb::dict>(words["options"]));
   if (!words["assume_type"].is_none()) request.assume_type = TypeArgument(words["assume_type"]);

@@ -197,6 +197,15 @@ def _callback(progress: Any) -> Any:
     return progress
 
 
+def _group(group: int | str | None) -> int | None:
+    """The columns of a group; 0: of a row."""
+    if group is None or group == "channel":
+        return None if group is None else 0
+    if isinstance(group, bool) or group not in (32, 64, 128):
+        raise ArgumentError(f"group is {group!r}; expected 32, 64, 128 or 'channel'")
+    return int(group)
+
+
 def plan(
     src: Path,
     dst: Path,
@@ -211,6 +220,8 @@ def plan(
     layout: str | None = None,
     scale_rule: str | None = None,
     repack: str | None = None,
+    group: int | str | None = None,
+    asymmetric: bool = False,
     rotate: bool = False,
     assume_type: TypeLike = None,
     allow_hard_links: bool = False,
@@ -249,6 +260,11 @@ def plan(
         The layout that quantised weights go into as they are, code for code and value for value:
         "compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss" or "gguf".
         Nothing is cast then.
+    group : {32, 64, 128, "channel"}, optional
+        Of int4-group and int8-group: the columns that share a scale, or all of a row; 128, in the
+        layout "mlx" 64.
+    asymmetric : bool
+        Of these: with zero points, or biases of their own.
     rotate : bool
         Rotate the rows of int8-row in the layout "comfyui" in groups of 256 (ConvRot).
     assume_type, allow_hard_links, root
@@ -296,7 +312,8 @@ def plan(
         **lists, "files": [(path_text(src, "src"), path_text(dst, "dst"))], "to": to,
         "rules": pairs, "all_types": flag(all_types, "all_types"),
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
-        "scale_rule": scale_rule, "repack": repack, "rotate": flag(rotate, "rotate"),
+        "scale_rule": scale_rule, "repack": repack, "group": _group(group),
+        "asymmetric": flag(asymmetric, "asymmetric"), "rotate": flag(rotate, "rotate"),
         "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),

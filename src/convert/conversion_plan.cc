@@ -271,7 +271,8 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
   } else if (planned.action == Action::kCopy) {
     planned.bytes_after = tensor.bytes;
   } else if (job.scaled) {
-    AddMade(job.scaled, scale::TensorsOf(job.scaled, tensor.name, tensor.shape), planned);
+    AddMade(job.scaled, scale::TensorsOf(job.scaled, tensor.name, tensor.shape, tensor.type),
+            planned);
   } else if (planned.action != Action::kPrint) {
     planned.bytes_after = StorageBytes(planned.to, tensor.elements);
   } else if (const auto text = file.plan.texts.find(planned.tensor);

@@ -38,7 +38,8 @@ void AddJobs(const formats::TensorReader& reader, const std::string& path,
     job.to = {to};
     job.scaled = plan.decisions[job.tensor].scaled;
     const formats::TensorInfo& info = tensors[job.tensor];
-    if (job.scaled) made += scale::TensorsOf(job.scaled, info.name, info.shape).size() - 1;
+    if (job.scaled)
+      made += scale::TensorsOf(job.scaled, info.name, info.shape, info.type).size() - 1;
     if (to == DataType::kString || StorageBytes(to, info.elements)) continue;
     throw Error(ErrorKind::kContents,
                 words::PathText(path) + ": " + words::EscapeName(info.name) + " has more " +
@@ -90,7 +91,8 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
         output.scaled.push_back({output.tensors.size(), job.scaled.axis});
       }
       const formats::TensorInfo& info = input.tensors[job.tensor];
-      AddScaled(info, scale::TensorsOf(job.scaled, info.name, info.shape), output.tensors);
+      AddScaled(info, scale::TensorsOf(job.scaled, info.name, info.shape, info.type),
+                output.tensors);
       continue;
     }
     if (job.repacked != nullptr) {

@@ -155,9 +155,9 @@ std::string UnrotatedNote(const std::vector<TensorInfo>& tensors,
       static_cast<std::uint64_t>(std::ranges::count(decisions, true, &Decision::is_unrotated));
   return words::CountText(count, "weight") + " (" +
          words::EscapeName(tensors[static_cast<std::size_t>(first - decisions.begin())].name) +
-         (count == 1 ? ") is" : ", ...) are") + " int8-row without rotation: " +
-         (count == 1 ? "its rows are" : "their rows are") + " no whole groups of " +
-         std::to_string(first->scaled.layout->rotation) + " columns";
+         (count == 1 ? ") is" : ", ...) are") +
+         " int8-row without rotation: " + (count == 1 ? "its rows are" : "their rows are") +
+         " no whole groups of " + std::to_string(first->scaled.layout->rotation) + " columns";
 }
 
 std::string TurnedNote(const Survey& survey, std::span<const Decision> decisions) {

@@ -9,11 +9,9 @@
 #include "convert/quantise_jobs.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -23,7 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "convert/for_chunks.h"
+#include "convert/chunks.h"
+#include "convert/group_jobs.h"
 #include "convert/transposed_input.h"
 #include "core/fp_environment.h"
 #include "core/loss.h"
@@ -40,20 +39,6 @@ namespace {
 
 using formats::TensorInfo;
 using scale::CellsBy;
-
-struct Buffers {
-  std::vector<std::byte> in, out;
-  std::vector<double> scales;
-  // Of rows that are rotated: the tensor's own values, and those of codes and scales.
-  std::vector<std::byte> source;
-  std::vector<double> values, results;
-  std::vector<std::byte> band;  // scales of a band of rows whose scales stand in tiles
-};
-
-template <class T> std::span<T> Sized(std::vector<T>& buffer, std::uint64_t n) {
-  if (buffer.size() < n) buffer.resize(static_cast<std::size_t>(n));
-  return std::span(buffer).first(static_cast<std::size_t>(n));
-}
 
 constexpr scale::WrittenLayout kPlain = {};
 constexpr std::uint64_t kWholeBytes = 8;  // elements, of any width
@@ -92,13 +77,13 @@ class QuantiseJob {
     }
     if (layout_.has_tiled_scales && writer != nullptr) {
       const std::uint64_t groups = shape_.back() / partition_.block_columns;
-      tiles_.emplace(*writer, scale::WrittenPlaces{
-                                  .rows = shape_[0],
-                                  .columns = shape_[1],
-                                  .groups = groups,
-                                  .scales = scale::NumberPlaces{
-                                      .tensor = job.output + 1,
-                                      .order = scale::NumberPlaces::Order::kTiles}});
+      tiles_.emplace(
+          *writer, scale::WrittenPlaces{
+                       .rows = shape_[0],
+                       .columns = shape_[1],
+                       .groups = groups,
+                       .scales = scale::NumberPlaces{.tensor = job.output + 1,
+                                                     .order = scale::NumberPlaces::Order::kTiles}});
       band_cells_ = scale::ScaleTiles::kRows * groups;
     }
   }
@@ -220,8 +205,7 @@ class QuantiseJob {
     if (transposed_) {
       const std::uint64_t columns = transposed_->columns(), row = first / columns;
       const std::uint64_t rows = (first + n - 1) / columns - row + 1;
-      transposed_->Read(row, rows,
-                        Sized(buffers.in, *StorageBytes(info_.type, rows * columns)));
+      transposed_->Read(row, rows, Sized(buffers.in, *StorageBytes(info_.type, rows * columns)));
       return first % columns;
     }
     if (rotation_ == 0) return ReadStored(first, n, buffers.in);
@@ -238,8 +222,7 @@ class QuantiseJob {
   Status Values(std::span<const std::byte> source, std::uint64_t skew,
                 std::span<double> values) const {
     CastPlan plan;
-    const Status bound =
-        CastPlan::Bind(info_.type, DataType::kFloat64, {}, &plan, options_.target);
+    const Status bound = CastPlan::Bind(info_.type, DataType::kFloat64, {}, &plan, options_.target);
     if (!bound.ok()) return bound;
     return plan.Run(source, skew, std::as_writable_bytes(values), 0, values.size());
   }
@@ -294,9 +277,12 @@ class QuantiseJob {
     for (std::uint64_t done = 0; done < n;) {
       const std::uint64_t some = std::min(n - done, kRangeGrain - (first + done) % kRangeGrain);
       const core::ScaledLimits limits = {results.data() + done, beyond, least_normal};
-      const core::LossView view = {FindType(info_.type),  FindType(scaling_.element),
-                                   buffers.source.data(), skew + done,
-                                   codes.data(),          done,
+      const core::LossView view = {FindType(info_.type),
+                                   FindType(scaling_.element),
+                                   buffers.source.data(),
+                                   skew + done,
+                                   codes.data(),
+                                   done,
                                    &limits};
       CheckStatus(core::MeasureScaled(*meter, view, values.data() + done, some, first + done,
                                       options_.target),
@@ -346,8 +332,7 @@ class QuantiseJob {
 
   // The first reading of a tensor that needs one: the largest magnitude of each cell.
   std::vector<double> FindLargest(const scale::Partition& partition) {
-    const scale::Quantiser whole(in_type_, scaling_, job_.scaled.rule, partition,
-                                 options_.target);
+    const scale::Quantiser whole(in_type_, scaling_, job_.scaled.rule, partition, options_.target);
     std::vector<double> amax(static_cast<std::size_t>(partition.cells()));
     ForChunks(piece_, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
       const std::span<double> found = Sized(buffers.scales, amax.size());
@@ -396,7 +381,7 @@ class QuantiseJob {
   }
 
   template <class Function> void ForChunks(std::uint64_t size, const Function& run) {
-    convert::ForChunks<Buffers>(info_.elements, size, options_, mutex_, run);
+    convert::ForChunks(info_.elements, size, options_, mutex_, run);
   }
 
   const formats::TensorReader& reader_;
@@ -406,8 +391,8 @@ class QuantiseJob {
   const QuantiseProgress& done_;
   const TensorInfo& info_;
   const scale::WrittenLayout& layout_;
-  const std::uint32_t rotation_;              // see WrittenForm
-  const std::vector<std::uint64_t> shape_;    // as it is cut into cells
+  const std::uint32_t rotation_;            // see WrittenForm
+  const std::vector<std::uint64_t> shape_;  // as it is cut into cells
   const scale::Scaling scaling_;
   const scale::Partition partition_;
   const DataType in_type_;  // of what codes are made of
@@ -445,7 +430,7 @@ class BlockJob {
     const std::uint64_t piece =
         std::max(kRangeGrain, ChunkBytesOf(options_) * 8 / (bits + 9) / kRangeGrain * kRangeGrain);
     std::mutex mutex;
-    ForChunks<Buffers>(info_.elements, piece, options_, mutex,
+    ForChunks(info_.elements, piece, options_, mutex,
               [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
                 std::unique_ptr<LossMeter> meter;
                 if (all != nullptr) meter = std::make_unique<LossMeter>(quantiser_.Meter());
@@ -500,6 +485,7 @@ std::optional<std::uint32_t> GroupOf(const TensorJob& job, const JobOptions& opt
 
 std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> shape,
                           const JobOptions& options) {
+  if (IsTurned(job)) return WorkersOf(options) * GroupBytesOf(options);
   if (ReadingsOf(job, shape) == 1 || job.scaled.cells() == CellsBy::kGroups) return 0;
   return job.scaled.PartitionOf(shape).cells() * sizeof(double) * (WorkersOf(options) + 1);
 }
@@ -508,6 +494,7 @@ std::unique_ptr<LossMeter> RunQuantiseJob(const formats::TensorReader& reader, c
                                           formats::TensorWriter* writer, const JobOptions& options,
                                           const QuantiseProgress& done) {
   if (job.scaled.IsOfBlocks()) return BlockJob(reader, job, writer, options, done).Run();
+  if (job.scaled.IsOfGroups()) return RunGroupJob(reader, job, writer, options, done);
   return QuantiseJob(reader, job, writer, options, done).Run();
 }
 

@@ -31,7 +31,7 @@ std::uint64_t ReadingsOf(const TensorJob& job, std::span<const std::uint64_t> sh
 std::optional<std::uint32_t> GroupOf(const TensorJob& job, const JobOptions& options);
 
 // What it holds beside its buffers: of a tensor that is read twice the scales of all cells, and on
-// each thread as many largest magnitudes.
+// each thread as many largest magnitudes; of one whose rows become columns what is written at once.
 std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> shape,
                           const JobOptions& options);
 

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include "convert/for_chunks.h"
+#include "convert/chunks.h"
 
 namespace tensorcast::convert {
 namespace {
-
-struct NoBuffers {};
 
 // Rows that one thread does at once: of what stands across the file more, so that a read of each of
 // its lines is worth its call.
@@ -45,7 +43,7 @@ void RunRepackJob(const formats::TensorReader& reader, const TensorJob& job,
   for (const scale::WrittenTensor& one : repacked.tensors()) written += one.bytes;
   const std::uint64_t all = bands * repacked.matrices();
   std::mutex mutex;
-  ForChunks<NoBuffers>(all, 1, options, mutex, [&](std::uint64_t i, std::uint64_t, NoBuffers&) {
+  ForChunks(all, 1, options, mutex, [&](std::uint64_t i, std::uint64_t, Buffers&) {
     const std::uint64_t first = i % bands * band;
     repacked.Run(reader, {i / bands, first, std::min(band, repacked.rows() - first)}, writer,
                  job.output);

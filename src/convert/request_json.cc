@@ -80,6 +80,8 @@ Json RequestJson(const Request& request) {
   json["layout"] = !request.layout.empty() ? Json(BytesJson(request.layout)) : Json();
   json["repack"] = !request.repack.empty() ? Json(BytesJson(request.repack)) : Json();
   json["scale_rule"] = request.scale_rule ? Json(ScaleRuleName(*request.scale_rule)) : Json();
+  json["group"] = request.group ? Json(*request.group) : Json();
+  json["asymmetric"] = request.asymmetric;
   json["rotate"] = request.rotate;
   json["options"] = OptionsJson(request.cast);
   json["assume_type"] = request.assume_type ? TypeJson(*request.assume_type) : Json();
@@ -120,6 +122,8 @@ Request RequestOf(const Place& json) {
   if (const Place rule = json.Member("scale_rule"); !rule.IsNull()) {
     request.scale_rule = rule.Parsed(ParseScaleRule, "is not a rule of scales");
   }
+  if (const Place group = json.Member("group"); !group.IsNull()) request.group = group.Number();
+  request.asymmetric = json.Member("asymmetric").Bool();
   request.rotate = json.Member("rotate").Bool();
   request.cast = CastOptionsOf(json.Member("options"));
   if (const DataType type = json.Member("assume_type").Type(); type != DataType::kUndefined) {

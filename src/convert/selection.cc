@@ -34,10 +34,15 @@ std::optional<Keep> KeptBy(std::span<const Keep> keep, const Candidate& candidat
                            : naming::KeptBy(keep, candidate.tensor.name, candidate.tensor.shape);
 }
 
+// Of integers in groups, whether a weight has groups of the same size.
+bool HasItsGroups(const scale::ScaledWeight& weight, const scale::WrittenForm& form) {
+  return !form.IsOfGroups() || (weight.reading.packed != nullptr &&
+                                weight.reading.packed->form().group == form.format->block_columns);
+}
+
 // Rows that have no whole number of groups are not rotated.
 std::uint32_t RotationOf(const scale::WrittenForm& form, std::span<const std::uint64_t> shape) {
-  const bool has_groups =
-      form.rotation != 0 && !shape.empty() && shape.back() % form.rotation == 0;
+  const bool has_groups = form.rotation != 0 && !shape.empty() && shape.back() % form.rotation == 0;
   return has_groups ? form.rotation : 0;
 }
 
@@ -49,7 +54,7 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   const std::string& name = weight != nullptr ? weight->name : tensor.name;
   const std::vector<std::uint64_t>& shape = weight != nullptr ? weight->shape : tensor.shape;
   if (weight != nullptr && form.dialect != nullptr && weight->reading.dialect == form.dialect &&
-      weight->reading.Name() == form.format->name &&
+      weight->reading.Name() == form.format->name && HasItsGroups(*weight, form) &&
       weight->reading.Rotation() == RotationOf(form, shape)) {
     return Refusal{Reason::kAlready, "already " + weight->LayoutText()};
   }
@@ -188,8 +193,27 @@ std::string RuleText(const RequestedRule& rule) {
   return text + "=" + std::string(DestinationName(rule.to));
 }
 
-Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<ScaleRule>& rule,
-            bool is_measured, bool rotate) {
+namespace {
+
+// The integers that are asked for, of the format's other sizes and rules.
+const scale::ScaledFormat& GroupsOf(const scale::WrittenForm& form, const ScaledChoices& choices) {
+  const bool is_mlx = form.layout != nullptr && form.layout->groups == scale::GroupPlacing::kMlx;
+  const std::uint64_t group = choices.group.value_or(is_mlx ? 64 : form.format->block_columns);
+  const scale::ScaledFormat* const found =
+      scale::FindGroups(*form.format, group, choices.is_asymmetric);
+  if (found != nullptr && !(is_mlx && group == 0)) return *found;
+  const std::string size = group == 0 ? "a row" : std::to_string(group) + " columns";
+  throw files::Error(core::ErrorKind::kArguments,
+                     std::string(form.format->name) + " has no groups of " + size +
+                         (is_mlx ? " in the layout mlx; there are 32, 64 and 128"
+                                 : "; there are 32, 64, 128 and those of a row (channel)"));
+}
+
+}  // namespace
+
+Goal GoalOf(const Destination& to, const ScaledChoices& choices, bool is_measured) {
+  const std::string_view layout = choices.layout;
+  const std::optional<ScaleRule>& rule = choices.rule;
   const auto fail = [](const std::string& why) {
     throw files::Error(core::ErrorKind::kArguments, why);
   };
@@ -228,8 +252,9 @@ Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<
     }
     goal.scaled.dialect = writer->dialect;
     goal.scaled.layout = writer->layout;
-    if (rotate) goal.scaled.rotation = writer->layout->rotation;
+    if (choices.is_rotated) goal.scaled.rotation = writer->layout->rotation;
   }
+  if (format->group_bits != 0) goal.scaled.format = &GroupsOf(goal.scaled, choices);
   if (rule) {
     possible.clear();
     for (const scale::NamedRule& one : format->rules) list(one.name);
@@ -242,6 +267,16 @@ Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<
   return goal;
 }
 
+namespace {
+
+bool HasGroupGoal(const SelectionRequest& request) {
+  return (request.to && request.to->scaled.IsOfGroups()) ||
+         std::ranges::any_of(request.rules,
+                             [](const Rule& rule) { return rule.to.scaled.IsOfGroups(); });
+}
+
+}  // namespace
+
 SelectionRequest SelectionOf(const Request& request) {
   SelectionRequest selection;
   if (!request.repack.empty()) selection.repack = &RepackTargetOf(request);
@@ -253,7 +288,9 @@ SelectionRequest SelectionOf(const Request& request) {
                        words::Quoted(request.layout) + " is not a layout; there are " + known);
   }
   const auto goal = [&](const Destination& to) {
-    return GoalOf(to, request.layout, request.scale_rule, false, request.rotate);
+    return GoalOf(
+        to, {request.layout, request.scale_rule, request.group, request.asymmetric, request.rotate},
+        false);
   };
   if (request.to) selection.to = goal(*request.to);
   for (const RequestedRule& rule : request.rules) {
@@ -269,6 +306,11 @@ SelectionRequest SelectionOf(const Request& request) {
     throw files::Error(core::ErrorKind::kArguments,
                        std::string(!request.layout.empty() ? "a layout" : "a rule of scales") +
                            " is asked for, and no scaled format that would have it");
+  }
+  if ((request.group || request.asymmetric) && !HasGroupGoal(selection)) {
+    throw files::Error(core::ErrorKind::kArguments,
+                       std::string(request.group ? "a size of groups is" : "zero points are") +
+                           " asked for, and neither int4-group nor int8-group");
   }
   const auto is_rotated = [](const Goal& one) { return one.scaled.rotation != 0; };
   if (request.rotate && !(selection.to && is_rotated(*selection.to)) &&

@@ -30,11 +30,18 @@ struct Goal {
   bool operator==(const Goal&) const = default;
 };
 
-// Throws files::Error (arguments) where it is no type, and where the format has not that layout or
-// rule, listing those it has. `is_measured`: formats that are only measured are taken too. `rotate`:
-// rows are rotated where the layout has that.
-Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<ScaleRule>& rule,
-            bool is_measured, bool rotate = false);
+// What a request says of all scaled formats that it names.
+struct ScaledChoices {
+  std::string_view layout = {};  // empty: the usual of each
+  std::optional<ScaleRule> rule = {};
+  std::optional<std::uint64_t> group = {};  // of integers
+  bool is_asymmetric = false;               // of integers
+  bool is_rotated = false;                  // rows, where the layout has that
+};
+
+// Throws files::Error (arguments) where it is no type, and where the format has not that layout,
+// rule or group, listing those it has. `is_measured`: formats that are only measured are taken too.
+Goal GoalOf(const Destination& to, const ScaledChoices& choices, bool is_measured);
 
 // Tensors that match all patterns become `to`.
 struct Rule {

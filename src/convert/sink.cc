@@ -36,8 +36,7 @@ std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::Opened
                                const std::string& like, const Opening& opening) {
   if (!like.empty() && !formats::HasEnding(path, ".gguf")) {
     throw files::Error(core::ErrorKind::kArguments,
-                       words::PathText(path) + ": a .gguf alone is made like another file",
-                       path);
+                       words::PathText(path) + ": a .gguf alone is made like another file", path);
   }
   if (input.model != nullptr && formats::HasEnding(path, ".onnx")) {
     return OpenModelSink(path, *input.model);

@@ -11,6 +11,7 @@
 #include "core/shape.h"
 #include "files/error.h"
 #include "scale/gguf_blocks.h"
+#include "scale/grouped_integers.h"
 #include "scale/repacking.h"
 
 namespace tensorcast::scale {
@@ -144,7 +145,9 @@ class RepackPlanner {
       RequireInOrder();
       name = kRows;
     }
-    if (from.IsInteger() && !IsWritten(name)) {
+    const WrittenLayout* const layout = LayoutOf(name);
+    const bool is_of_groups = layout == nullptr || layout->groups != GroupPlacing::kNone;
+    if (from.IsInteger() && is_of_groups) {
       target_.layout == "gguf" ? PlanBlocks(BlocksOfIntegers()) : PlanIntegers();
     } else if (target_.layout == "gguf") {
       PlanBlocks(name);
@@ -271,7 +274,7 @@ class RepackPlanner {
     if (const std::string why = WhyNot(form, plain, shape); !why.empty()) {
       Refuse("is " + weight_.LayoutText() + " that the layout does not take: " + why);
     }
-    made_->tensors_ = TensorsOf(form, plain, shape);
+    made_->tensors_ = TensorsOf(form, plain, shape, from().scale);
     BeginPlaces();
     made_->places_.codes = CodePlaces{
         .in = layout->is_high_first ? CodePlaces::In::kHighFirstBytes : CodePlaces::In::kBytes,
@@ -334,7 +337,7 @@ class RepackPlanner {
       Refuse("has rows of " + std::to_string(shape_.back()) + " codes, and " + layout->block.data() +
              " has blocks of " + std::to_string(blocks.values));
     }
-    made_->tensors_ = TensorsOf(form, made_->name_, shape_);
+    made_->tensors_ = TensorsOf(form, made_->name_, shape_, from().scale);
     BlockPlaces places;
     places.values = blocks.values;
     if (from().IsInteger()) {
@@ -425,8 +428,15 @@ class RepackPlanner {
     }
     WrittenForm& made = made_->form_;
     made.dialect = &target_;
-    made.integers = {form.bits, groups == 1 && layout->groups.empty() ? 0 : values.group,
-                     is_symmetric, is_ordered};
+    const std::uint64_t group = groups == 1 && layout->groups.empty() ? 0 : values.group;
+    const std::string_view name = GroupedFormat(form.bits);
+    const ScaledFormat* const usual = FindScaledFormat(name);
+    made.format = usual != nullptr && !is_ordered ? FindGroups(*usual, group, !is_symmetric) : nullptr;
+    if (made.format != nullptr) {
+      made.layout = LayoutOf(name);
+    } else {
+      made.integers = {form.bits, group, is_symmetric, is_ordered};
+    }
   }
 
   void TakeScaleType(const GroupLayout& layout) {

@@ -13,6 +13,7 @@ constexpr NamedRule kPowerRules[] = {
     {"round", ScaleRule::kRound}, {"up", ScaleRule::kUp}, {"ocp", ScaleRule::kOcp}};
 constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax}};
 
+// Of formats whose own rule it is.
 constexpr NamedRule kBlockRules[] = {{"amax", ScaleRule::kAmax}};
 
 // GGUF's own: codes of 4, 5 and 8 bits are taken as int8 one by one.
@@ -21,6 +22,20 @@ constexpr Scaling kGgufScaled = {DataType::kInt8, DataType::kFloat16};
 // What divides the values: a float32, or a power of two.
 constexpr Scaling FloatScaled(DataType element) { return {element, DataType::kFloat32}; }
 constexpr Scaling PowerScaled(DataType element) { return {element, DataType::kFloat8E8M0}; }
+
+// Integers in groups; 0: in rows.
+constexpr std::uint64_t kUsualGroup = 128;
+constexpr ScaledFormat GroupsOf(int bits, std::uint64_t group, bool is_asymmetric) {
+  ScaledFormat format = {bits == 4 ? "int4-group" : "int8-group",
+                         group == 0 ? CellsBy::kRows : CellsBy::kGroups,
+                         group == 0 ? std::uint64_t{0} : 1,
+                         group,
+                         {bits == 4 ? DataType::kInt4 : DataType::kInt8, DataType::kFloat16},
+                         kBlockRules};
+  format.group_bits = bits;
+  format.is_asymmetric = is_asymmetric;
+  return format;
+}
 
 // Groups of 32 are OCP Microscaling's, of 16 NVFP4's; blocks of 128 x 128 DeepSeek's.
 constexpr ScaledFormat kFormats[] = {
@@ -44,6 +59,16 @@ constexpr ScaledFormat kFormats[] = {
     {"q5_0", CellsBy::kGroups, 1, 32, kGgufScaled, kBlockRules, true},
     {"q4_1", CellsBy::kGroups, 1, 32, kGgufScaled, kBlockRules, true},
     {"q4_0", CellsBy::kGroups, 1, 32, kGgufScaled, kBlockRules, true},
+    GroupsOf(4, kUsualGroup, false),
+    GroupsOf(8, kUsualGroup, false),
+};
+
+// Their other sizes and rules, by bits.
+constexpr ScaledFormat kGroups[] = {
+    GroupsOf(4, 32, false), GroupsOf(4, 64, false), GroupsOf(4, 128, false), GroupsOf(4, 0, false),
+    GroupsOf(4, 32, true),  GroupsOf(4, 64, true),  GroupsOf(4, 128, true),  GroupsOf(4, 0, true),
+    GroupsOf(8, 32, false), GroupsOf(8, 64, false), GroupsOf(8, 128, false), GroupsOf(8, 0, false),
+    GroupsOf(8, 32, true),  GroupsOf(8, 64, true),  GroupsOf(8, 128, true),  GroupsOf(8, 0, true),
 };
 
 }  // namespace
@@ -55,6 +80,17 @@ const ScaledFormat* FindScaledFormat(std::string_view name) {
       std::find_if(std::begin(kFormats), std::end(kFormats),
                    [&](const ScaledFormat& format) { return format.name == name; });
   return found == std::end(kFormats) ? nullptr : found;
+}
+
+const ScaledFormat* FindGroups(const ScaledFormat& format, std::uint64_t group,
+                               bool is_asymmetric) {
+  if (group == kUsualGroup && !is_asymmetric) return FindScaledFormat(format.name);
+  const auto* const found =
+      std::find_if(std::begin(kGroups), std::end(kGroups), [&](const ScaledFormat& one) {
+        return one.name == format.name && one.block_columns == group &&
+               one.is_asymmetric == is_asymmetric;
+      });
+  return found == std::end(kGroups) ? nullptr : found;
 }
 
 bool ScaledFormat::Takes(std::span<const std::uint64_t> shape) const {

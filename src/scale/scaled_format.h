@@ -32,6 +32,10 @@ struct ScaledFormat {
   // Codes and scales stand in blocks of a type of GGUF's: what arithmetic makes them is that type's
   // (scale/gguf_quantiser.h).
   bool is_of_blocks = false;
+  // Integers of so many bits in groups, or rows, with zero points or without: a quantiser of their
+  // own makes them (scale/group_quantiser.h). 0: it is none of these.
+  int group_bits = 0;
+  bool is_asymmetric = false;
 
   // Whether a tensor can have this format: a last dimension that is no multiple of the group, or
   // no element, leaves it as it is.
@@ -44,6 +48,9 @@ struct ScaledFormat {
 std::span<const ScaledFormat> ScaledFormats();
 // Null if no format has this name.
 const ScaledFormat* FindScaledFormat(std::string_view name);
+// The same integers in groups of so many columns, 0: in rows; null: groups have not that size.
+const ScaledFormat* FindGroups(const ScaledFormat& format, std::uint64_t group, bool is_asymmetric);
+inline constexpr std::uint64_t kGroupSizes[] = {32, 64, 128, 0};
 
 // Bits that a value takes, its share of the scales included. The partition has elements.
 double BitsPerValue(const Scaling& scaling, const Partition& partition);

@@ -13,14 +13,16 @@
 #include "scale/gguf_blocks.h"
 #include "scale/grouped_integers.h"
 #include "scale/reordered_cells.h"
+#include "scale/written_groups.h"
 
 namespace tensorcast::scale {
 namespace {
 
 // In the order of convert::ScaledFormat.
 constexpr std::string_view kFormatNames[] = {
-    "none",  "fp8-tensor", "fp8-row",    "fp8-block", "int8-row", "mxfp8", "mxfp6", "mxfp4",
-    "nvfp4", "mxfp8-e5m2", "mxfp6-e3m2", "q8_0",      "q5_1",     "q5_0",  "q4_1",  "q4_0"};
+    "none",  "fp8-tensor", "fp8-row", "fp8-block",  "int8-row",   "mxfp8",
+    "mxfp6", "mxfp4",      "nvfp4",   "mxfp8-e5m2", "mxfp6-e3m2", "q8_0",
+    "q5_1",  "q5_0",       "q4_1",    "q4_0",       "int4-group", "int8-group"};
 
 std::uint64_t CellsAlong(std::uint64_t length, std::uint64_t block) {
   return length / block + (length % block != 0);
@@ -89,6 +91,11 @@ bool WrittenForm::NeedsAllValues(std::span<const std::uint64_t> shape) const {
   return cells() == CellsBy::kTensor || HasGlobal() || PartitionOf(shape).shares_cells;
 }
 
+IntegerForm WrittenForm::Integers() const {
+  if (integers.bits != 0 || !IsOfGroups()) return integers;
+  return {format->group_bits, format->block_columns, !format->is_asymmetric};
+}
+
 bool WrittenForm::HasGlobal() const { return *this && scaling().global_use != Factor::kNone; }
 
 Scaling WrittenForm::scaling() const {
@@ -120,6 +127,11 @@ std::vector<std::uint64_t> WrittenForm::ShapeOf(std::span<const std::uint64_t> s
 std::string WrittenForm::Text() const {
   std::string text(integers.bits != 0 ? GroupedFormat(integers.bits) : format->name);
   if (dialect != nullptr) text.append(" (").append(dialect->layout).append(")");
+  if (IsOfGroups()) {
+    text += format->block_columns == 0 ? ", one scale for a row"
+                                       : ", groups of " + std::to_string(format->block_columns);
+    if (format->is_asymmetric) text += ", asymmetric";
+  }
   return text;
 }
 
@@ -143,12 +155,16 @@ std::string WhyNot(const WrittenForm& form, std::string_view name,
   if (why.empty() && layout != nullptr && !name.ends_with(layout->plain)) {
     why = "its name does not end in " + std::string(layout->plain) + ", as the layout's do";
   }
+  if (why.empty() && form.IsOfGroups() && layout != nullptr) why = WhyNotPlaced(form, shape);
   return why;
 }
 
 std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
-                                     std::span<const std::uint64_t> shape) {
+                                     std::span<const std::uint64_t> shape, DataType source) {
   const ScaledFormat& format = *form.format;
+  if (form.IsOfGroups() && form.layout != nullptr) {
+    return GroupTensorsOf(form, name, shape, source);
+  }
   if (form.IsOfBlocks()) {
     const GgufBlocks& blocks = *FindGgufBlocks(form.layout->block);
     WrittenTensor made{std::string(name), {shape.begin(), shape.end()}, DataType::kUndefined};

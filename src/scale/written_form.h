@@ -78,6 +78,10 @@ struct WrittenForm {
   bool IsOfModel() const;
   // Whether codes and scales stand in GGUF's blocks, in one tensor.
   bool IsOfBlocks() const;
+  // Integers in groups: made by rules of their own.
+  bool IsOfGroups() const { return *this && format->group_bits != 0; }
+  // What integers in groups it has; none: bits are 0.
+  IntegerForm Integers() const;
   // Has the whole tensor to be read before its first code is known?
   bool NeedsAllValues(std::span<const std::uint64_t> shape) const;
   // What a scale is of: the format's cells, but that a model's tensor of rows may have one scale.
@@ -104,9 +108,9 @@ struct WrittenTensor {
   std::string_view dtype = {};  // of blocks GGUF's type; static storage
 };
 // Codes, scales and, where the layout has one, the global scale of a weight that the format can
-// hold; of a form that is only measured its codes and scales unpacked.
+// hold; of a form that is only measured its codes and scales unpacked. `source`: the weight's type.
 std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
-                                     std::span<const std::uint64_t> shape);
+                                     std::span<const std::uint64_t> shape, DataType source);
 
 }  // namespace tensorcast::scale
 

@@ -68,11 +68,11 @@ def pack_quantized(tensors, name, config):
     scale = tensors[stem + "_scale"]
     groups = scale.shape[-1]
     assert tuple(scale.shape) == (*lead, rows, groups)
-    group = scheme["group_size"] or columns
-    assert (scheme["strategy"] == "channel") == (scheme["group_size"] is None)
+    group = scheme.get("group_size") or columns
+    assert (scheme["strategy"] == "channel") == (scheme.get("group_size") is None)
     assert groups == -(-columns // group)
     order = [k // group for k in range(columns)]
-    assert (stem + "_g_idx" in tensors) == (scheme["actorder"] == "group")
+    assert (stem + "_g_idx" in tensors) == (scheme.get("actorder") == "group")
     if stem + "_g_idx" in tensors:
         order = struct.unpack(f"<{columns}i", tensors[stem + "_g_idx"].data)
     assert (stem + "_zero_point" in tensors) != scheme["symmetric"]

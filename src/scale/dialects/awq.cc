@@ -5,11 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/gptq.h"
 #include "scale/grouped_integers.h"
-#include "scale/integer_configs.h"
 #include "scale/layer_lists.h"
+#include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -124,6 +125,29 @@ PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& setti
   return reading;
 }
 
+namespace {
+
+constexpr WrittenLayout kAwqWritten[] = {{.format = "int4-group",
+                                          .codes = ".qweight",
+                                          .scale = ".scales",
+                                          .plain = ".weight",
+                                          .groups = GroupPlacing::kAwq,
+                                          .zeros = ".qzeros"}};
+
+WrittenConfig WriteAwq(const QuantisedModules& modules) {
+  const IntegerForm form = modules.written.front().form.Integers();
+  json::OrderedJson json = json::OrderedJson::object();
+  json["quant_method"] = kAwqMethods[0];
+  json["bits"] = form.bits;
+  json["group_size"] = form.group != 0 ? json::OrderedJson(form.group) : json::OrderedJson(-1);
+  json["zero_point"] = true;  // there are zero points, if all alike
+  json["version"] = "gemm";
+  json["modules_to_not_convert"] = IgnoredModules(LayerNames::kParts, modules);
+  return {.quantization_config = ConfigText(json)};
+}
+
+}  // namespace
+
 extern const Dialect kAwq;
 constinit const Dialect kAwq = {
     .name = "AWQ",
@@ -134,7 +158,8 @@ constinit const Dialect kAwq = {
     .file = {.name = "quant_config.json"},
     .layer_names = LayerNames::kParts,
     .layout = "awq",
-    .write_config = WriteAwqIntegers,
+    .written = kAwqWritten,
+    .write_config = WriteAwq,
     .edit_config = AddNotConverted,
 };
 

@@ -90,8 +90,9 @@ constexpr WrittenLayout kComfyWritten[] = {
      .packs_codes = true,
      .is_high_first = true,
      .has_tiled_scales = true,
-     .why_not = [](std::string_view,
-                   std::span<const std::uint64_t> shape) { return WhyNotWhole(shape, 16); }}};
+     .why_not = [](std::string_view, std::span<const std::uint64_t> shape) {
+       return WhyNotWhole(shape, 16);
+     }}};
 
 // ------------------------------------------------------------------------------- descriptions
 

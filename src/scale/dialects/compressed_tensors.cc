@@ -77,6 +77,15 @@ constexpr WrittenLayout WrittenPacked(std::string_view format) {
           .packs_codes = true,
           .has_scale_bytes = true};
 }
+constexpr WrittenLayout WrittenIntegers(std::string_view format) {
+  return {.format = format,
+          .codes = ".weight_packed",
+          .scale = ".weight_scale",
+          .plain = ".weight",
+          .groups = GroupPlacing::kPackQuantized,
+          .zeros = ".weight_zero_point",
+          .shape = ".weight_shape"};
+}
 constexpr WrittenLayout kCompressedTensorsWritten[] = {
     {"fp8-tensor", "", "_scale"},
     {"fp8-row", "", "_scale"},
@@ -92,6 +101,8 @@ constexpr WrittenLayout kCompressedTensorsWritten[] = {
      .plain = ".weight",
      .global_use = Factor::kDivides,
      .packs_codes = true},
+    WrittenIntegers("int4-group"),
+    WrittenIntegers("int8-group"),
 };
 
 constexpr std::string_view kCompressedTensorsMethods[] = {"compressed-tensors"};
@@ -112,12 +123,13 @@ Json Arguments(const ScaledFormat& format, std::string_view strategy) {
   json["num_bits"] = element.bits;
   json["type"] = element.is_integer() ? "int" : "float";
   json["strategy"] = strategy;
-  json["symmetric"] = true;
+  json["symmetric"] = !format.is_asymmetric;
   json["dynamic"] = false;
   return json;
 }
 
 std::string_view CompressionFormat(const ScaledFormat& format) {
+  if (format.group_bits != 0) return "pack-quantized";
   switch (format.scaling.element) {
     case DataType::kInt8: return "int-quantized";
     case DataType::kFloat6E2M3: return "mxfp6-pack-quantized";
@@ -165,7 +177,9 @@ Json Scheme(const WrittenGroup& group, bool is_alone) {
                                                                       : "group");
   // Activations are quantised, by each token or group, where a matrix unit has the type.
   Json activations;
-  if (format.cells == CellsBy::kGroups) {
+  if (format.group_bits != 0) {
+    if (format.block_columns != 0) weights["group_size"] = format.block_columns;
+  } else if (format.cells == CellsBy::kGroups) {
     weights["group_size"] = format.block_columns;
     if (is_power) weights["scale_dtype"] = "torch.uint8";
     if (is_nvfp4) weights["scale_dtype"] = "torch.float8_e4m3fn";

@@ -73,6 +73,19 @@ enum class LayerNames : std::uint8_t {
 // The shape of a scale of the whole tensor.
 enum class OneShape : std::uint8_t { kScalar, kVector };  // [], [1]
 
+// Where integers in groups stand.
+enum class GroupPlacing : std::uint8_t {
+  kNone,
+  kPackQuantized,  // compressed-tensors': words along the rows; zero points, where there are any
+  kGptq,           // words down the rows of a transposed matrix; zero points as they are
+  kAwq,            // words along the columns, shuffled
+  kMlx,            // words along the rows; biases
+};
+// Whether the rows of a weight are columns there.
+constexpr bool IsTurned(GroupPlacing placing) {
+  return placing == GroupPlacing::kGptq || placing == GroupPlacing::kAwq;
+}
+
 // How a scaled format is written: endings of the names of codes and scales, in place of `plain` at
 // the end of the weight's own. A weight whose name ends in something else is not written so.
 struct WrittenLayout {
@@ -94,6 +107,9 @@ struct WrittenLayout {
   std::uint32_t rotation = 0;  // groups of columns that may be rotated (rotated_rows.h); 0: none
   // Why its readers do not take a weight of this name and shape: "it is ..."; empty: they do.
   std::string (*why_not)(std::string_view name, std::span<const std::uint64_t> shape) = nullptr;
+  // Of integers in groups: how they are placed, and what else there is.
+  GroupPlacing groups = GroupPlacing::kNone;
+  std::string_view zeros = {}, biases = {}, shape = {}, order = {};
   // The blocks of GGUF's in which all of it stands, and then the rest is of no account.
   std::string_view block = {};
 };

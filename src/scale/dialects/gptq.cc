@@ -13,7 +13,6 @@
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/grouped_integers.h"
-#include "scale/integer_configs.h"
 #include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
@@ -86,13 +85,26 @@ PackedReading ReadGptqTensors(const PackedTensors& tensors) {
   return reading.Fits() || !is_said ? std::move(reading) : RefuseQweight(tensors, settings, false);
 }
 
-// Its readers take the first regular expression that a name matches; "-:" leaves a module alone.
+// A module by a regular expression behind a mark: "-:" leaves it alone, "+:" says it is otherwise.
+// Its readers take the first that a name matches.
+std::string ModulePattern(std::string_view mark, std::string_view module) {
+  std::string pattern = std::string(mark) + "^";
+  for (const char c : module) {
+    if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern + "$";
+}
+
+Json LeftAlone(std::span<const std::string> modules) {
+  Json dynamic = Json::object();
+  for (const std::string& module : modules) dynamic[ModulePattern("-:", module)] = Json::object();
+  return dynamic;
+}
+
 WrittenConfig EditGptq(const QuantisedModules& modules, const QuantizationConfig& config) {
   Json json = *config.json;
-  Json dynamic = Json::object();
-  for (const std::string& module : modules.freed) {
-    dynamic[GptqPattern("-:", module)] = Json::object();
-  }
+  Json dynamic = LeftAlone(modules.freed);
   const Json& old = Member(json, "dynamic");
   if (old.is_object()) {
     for (const auto& [pattern, said] : old.items()) {
@@ -101,6 +113,59 @@ WrittenConfig EditGptq(const QuantisedModules& modules, const QuantizationConfig
   }
   json["dynamic"] = std::move(dynamic);
   return {.quantization_config = ConfigText(json)};
+}
+
+constexpr std::string_view kGptqFile = "quantize_config.json";
+
+constexpr WrittenLayout WrittenQweight(std::string_view format) {
+  return {.format = format,
+          .codes = ".qweight",
+          .scale = ".scales",
+          .plain = ".weight",
+          .groups = GroupPlacing::kGptq,
+          .zeros = ".qzeros",
+          .order = ".g_idx"};
+}
+constexpr WrittenLayout kGptqWritten[] = {WrittenQweight("int4-group"),
+                                          WrittenQweight("int8-group")};
+
+// Version 2 of the format, in which zero points stand as they are. A head outside of the layers is
+// left alone by its readers unless it is said to be quantised.
+WrittenConfig WriteGptq(const QuantisedModules& modules) {
+  const auto integers = [](const WrittenGroup& group) { return group.form.Integers(); };
+  const auto size = [](const IntegerForm& form) {
+    return form.group != 0 ? Json(form.group) : Json(-1);
+  };
+  const IntegerForm usual = integers(*std::ranges::max_element(
+      modules.written, {}, [](const WrittenGroup& group) { return group.modules.size(); }));
+  std::vector<std::string> plain = modules.plain;
+  std::erase(plain, "lm_head");
+  Json dynamic = LeftAlone(plain);
+  bool has_head = false;
+  for (const WrittenGroup& group : modules.written) {
+    const IntegerForm form = integers(group);
+    has_head = has_head || std::ranges::count(group.modules, "lm_head") != 0;
+    if (form.bits == usual.bits && form.group == usual.group) continue;
+    for (const std::string& module : group.modules) {
+      dynamic[ModulePattern("+:", module)] = {{"bits", form.bits}, {"group_size", size(form)}};
+    }
+  }
+  Json json = Json::object();
+  json["quant_method"] = kGptqMethods[0];
+  json["bits"] = usual.bits;
+  json["group_size"] = size(usual);
+  json["desc_act"] = std::ranges::any_of(
+      modules.written, [&](const WrittenGroup& group) { return integers(group).has_order; });
+  // As all are: zero points stand there either way.
+  json["sym"] = std::ranges::all_of(
+      modules.written, [&](const WrittenGroup& group) { return integers(group).is_symmetric; });
+  json["lm_head"] = has_head;
+  json["pack_dtype"] = "int32";
+  json["checkpoint_format"] = "gptq_v2";
+  json["dynamic"] = std::move(dynamic);
+  json["meta"] = {{"quantizer", {std::string("tensorcast:") + TENSORCAST_VERSION}}};
+  const std::string text = ConfigText(json);
+  return {.quantization_config = text, .files = {{std::string(kGptqFile), text + "\n"}}};
 }
 
 }  // namespace
@@ -449,9 +514,10 @@ constinit const Dialect kGptq = {
     .read_packed = ReadGptqTensors,
     .methods = kGptqMethods,
     .read_config = ReadQweightConfig,
-    .file = {.name = "quantize_config.json"},
+    .file = {.name = kGptqFile},
     .layout = "gptq",
-    .write_config = WriteGptqIntegers,
+    .written = kGptqWritten,
+    .write_config = WriteGptq,
     .edit_config = EditGptq,
     .says_several_formats = true,
 };

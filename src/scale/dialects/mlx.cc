@@ -309,15 +309,25 @@ constexpr WrittenLayout MlxWritten(std::string_view format) {
           .packed = DataType::kUint32,
           .has_scale_bytes = true};
 }
+constexpr WrittenLayout MlxAffine(std::string_view format) {
+  return {.format = format,
+          .codes = ".weight",
+          .scale = ".scales",
+          .plain = ".weight",
+          .groups = GroupPlacing::kMlx,
+          .biases = ".biases"};
+}
 constexpr WrittenLayout kMlxWritten[] = {MlxWritten("mxfp4"), MlxWritten("mxfp8"),
-                                         MlxWritten("nvfp4")};
+                                         MlxWritten("nvfp4"), MlxAffine("int4-group"),
+                                         MlxAffine("int8-group")};
 
 // What a module of a form is, as `quantization` says it.
 Json SettingsJson(const WrittenForm& form) {
   Json json = Json::object();
-  if (form.integers.bits != 0) {
-    json["group_size"] = form.integers.group;
-    json["bits"] = form.integers.bits;
+  if (const IntegerForm integers = form.Integers(); integers.bits != 0) {
+    json["group_size"] = integers.group;
+    json["bits"] = integers.bits;
+    json["mode"] = kAffine.name;
     return json;
   }
   json["group_size"] = form.format->block_columns;

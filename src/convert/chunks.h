@@ -1,8 +1,8 @@
-// The chunks of one job on all threads.
+// A tensor's chunks, done on all threads that a job has.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_CONVERT_FOR_CHUNKS_H_
-#define TENSORCAST_SRC_CONVERT_FOR_CHUNKS_H_
+#ifndef TENSORCAST_SRC_CONVERT_CHUNKS_H_
+#define TENSORCAST_SRC_CONVERT_CHUNKS_H_
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include "convert/runner.h"
 #include "core/given.h"
@@ -17,10 +19,24 @@
 
 namespace tensorcast::convert {
 
-// Calls run(first, end, buffers) for chunks of `size` of so many elements, on all
-// threads, each of which has its buffers. Of
+// A thread's.
+struct Buffers {
+  std::vector<std::byte> in, out;
+  std::vector<double> scales;
+  // Of rows that are rotated: the tensor's own values, and those of codes and scales.
+  std::vector<std::byte> source;
+  std::vector<double> values, results;
+  std::vector<std::byte> band;  // scales of a band of rows whose scales stand in tiles
+};
+
+template <class T> std::span<T> Sized(std::vector<T>& buffer, std::uint64_t n) {
+  if (buffer.size() < n) buffer.resize(static_cast<std::size_t>(n));
+  return std::span(buffer).first(static_cast<std::size_t>(n));
+}
+
+// Calls run(first, end, buffers) for chunks of `size` of so many elements, on all threads. Of
 // several that throw, what the first of them threw is thrown.
-template <class Buffers, class Function>
+template <class Function>
 void ForChunks(std::uint64_t elements, std::uint64_t size, const JobOptions& options,
                std::mutex& mutex, const Function& run) {
   const std::uint64_t chunks = elements / size + (elements % size != 0);
@@ -67,4 +83,4 @@ void ForChunks(std::uint64_t elements, std::uint64_t size, const JobOptions& opt
 
 }  // namespace tensorcast::convert
 
-#endif  // TENSORCAST_SRC_CONVERT_FOR_CHUNKS_H_
+#endif  // TENSORCAST_SRC_CONVERT_CHUNKS_H_
