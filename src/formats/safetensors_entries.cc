@@ -138,7 +138,14 @@ class EntryHandler {
       : path_(path), what_(std::move(what)), offset_(offset), take_(take), metadata_(metadata) {}
 
   // What the parser calls; the names are nlohmann's.
-  bool null() { return Refuse("null"); }
+  bool null() {
+    // As MLX writes it where there is none, and safetensors reads it.
+    if (place_ != Place::kTop || metadata_ == nullptr || entry_.name != "__metadata__") {
+      return Refuse("null");
+    }
+    BeginMetadata();
+    return true;
+  }
   bool boolean(bool value) { return Refuse(value ? "true" : "false"); }
   bool number_integer(std::int64_t value) {  // negative, or -0
     return Refuse("the number " + (value == 0 ? "-0" : std::to_string(value)));
@@ -179,8 +186,7 @@ class EntryHandler {
       place_ = Place::kTop;
     } else if (place_ == Place::kTop) {
       if (metadata_ != nullptr && entry_.name == "__metadata__") {
-        if (metadata_seen_) Fail("is there twice");
-        metadata_seen_ = true;
+        BeginMetadata();
         place_ = Place::kMetadata;
       } else {
         place_ = Place::kEntry;
@@ -262,6 +268,11 @@ class EntryHandler {
  private:
   enum class Place { kStart, kTop, kMetadata, kEntry, kShape, kOffsets, kDone };
   enum class Field { kDtype, kShape, kOffsets };
+
+  void BeginMetadata() {
+    if (metadata_seen_) Fail("is there twice");
+    metadata_seen_ = true;
+  }
 
   static unsigned Bit(Field field) { return 1u << static_cast<unsigned>(field); }
   static std::string_view FieldName(Field field) {

@@ -132,8 +132,10 @@ std::vector<BadFile> Cases() {
            "an object with dtype, shape and data_offsets"},
 
       // __metadata__.
-      {"metadata null", Safetensors(R"({"__metadata__":null})"),
-       "3 FILE: __metadata__ is null; expected an object of strings"},
+      {"metadata null and once more", Safetensors(R"({"__metadata__":null,"__metadata__":{}})"),
+       "3 FILE: __metadata__ is there twice"},
+      {"metadata true", Safetensors(R"({"__metadata__":true})"),
+       "3 FILE: __metadata__ is true; expected an object of strings"},
       {"metadata with a number", Safetensors(R"({"__metadata__":{"k":1}})"),
        "3 FILE: __metadata__ has the number 1 under the key \"k\"; expected a string"},
       {"metadata with an object", Safetensors(R"({"__metadata__":{"k":{}}})"),

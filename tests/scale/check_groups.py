@@ -62,22 +62,25 @@ def codes_by(values, scale, zero, bits):
 def mlx_fitted(values, bits, word):
     """MLX's own rule, each step in float32."""
     last = (1 << bits) - 1
-    finite = [float(v) for v in values if is_finite(v)] or [0.0]
+    values = [single(Fraction(v)) if is_finite(v) and v else v for v in values]
+    finite = [Fraction(v) for v in values if is_finite(v)] or [Fraction(0)]
     least, most = min(finite), max(finite)
-    scale = max(single(single(most - least) / last), single(1e-7))
+    scale = max(single(single(most - least) / last), single(Fraction(1e-7)))
     edge = least if abs(least) > abs(most) else most
     if not abs(least) > abs(most):
         scale = -scale
-    steps = round(single(edge / scale))
-    bias = 0.0
+    steps = round(Fraction(single(edge / scale)))
+    bias = Fraction(0)
     if steps:
         scale, bias = single(edge / steps), edge
     codes = []
     for value in values:
-        value = 0.0 if isinstance(value, float) and math.isnan(value) else float(value)
-        code = single(single(value - bias) / scale)
-        codes.append(last if code > last else 0 if code < 0 else round(code))
-    kept = [Fraction(files.round_to(Fraction(x), WORDS[word])) if x else Fraction(0) for x in (scale, bias)]
+        if isinstance(value, float) and math.isinf(value):
+            codes.append(last if (value > 0) == (scale > 0) else 0)
+            continue
+        value = Fraction(0) if isinstance(value, float) and math.isnan(value) else Fraction(value)
+        codes.append(min(last, max(0, round(Fraction(single(single(value - bias) / scale))))))
+    kept = [Fraction(files.round_to(x, WORDS[word])) if x else Fraction(0) for x in (scale, bias)]
     return kept[0], kept[1], codes
 
 
@@ -227,8 +230,9 @@ def weights(layout, group):
     odd[8 * columns:9 * columns] = [rng.choice((127.0, -127.0, 0.5, 1.5, -2.5, 63.5)) for _ in range(columns)]
     odd[9 * columns:10 * columns] = [math.inf] * columns
     odd[10 * columns:11 * columns] = [0.25] * columns
-    if plain:
+    if layout == "compressed-tensors":  # MLX's bias would be eight times the largest scale
         odd[11 * columns:12 * columns] = [rng.choice((3.4e38, -1e38, 1e38)) for _ in range(columns)]
+    if plain:
         odd[12 * columns:13 * columns] = [rng.choice((1e-45, -3e-42, 1e-38)) for _ in range(columns)]
         odd[13 * columns:14 * columns] = [math.ldexp(rng.choice((-1, 1)), rng.randrange(-140, 120))
                                           for _ in range(columns)]
