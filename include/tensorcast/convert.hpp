@@ -109,6 +109,9 @@ struct Destination {
   ScaledFormat format = ScaledFormat::kNone;
 };
 
+// Layouts that quantised weights are put into as they are (Request::repack).
+TENSORCAST_API std::span<const std::string_view> RepackLayouts();
+
 // A pattern is one of
 //   a glob of whole names: * any run of characters, dots too; ? one; [a-z] one of a set; \x the
 //   character x;
@@ -166,6 +169,10 @@ struct Request {
   // Models have "onnx" alone.
   std::string layout;
   std::optional<ScaleRule> scale_rule;
+  // One of RepackLayouts: weights that are quantised go into it with the codes and values that they
+  // have, and all other tensors stay as they are; without `to`, `rules`, `layout`, `keep` and what
+  // else says how to cast. A weight of which a code or a value would change is refused (kUnsupported).
+  std::string repack;
   // Of integers in groups: 32, 64 or 128 columns that share a scale; 0: those of a row do. None:
   // 128, in the layout mlx 64.
   std::optional<std::uint64_t> group;
@@ -215,6 +222,7 @@ enum class Action : std::uint8_t {
   kParse,     // strings to numbers
   kPrint,     // numbers to strings
   kQuantise,  // numbers to codes and scales
+  kRepack,    // codes and scales into another layout, as they are
 };
 TENSORCAST_API std::string_view ActionName(Action action);  // "copy"
 
@@ -239,6 +247,7 @@ enum class Reason : std::uint8_t {
   kNotLinear,     // to a scaled format: not known to be a weight of a linear layer, or small
   kMisfit,        // to a scaled format: its shape does not fit, or its name the layout
   kMisread,       // to a scaled format: the libraries that read it take it for another weight
+  kNotQuantised,  // `repack`: it has no codes
 };
 TENSORCAST_API std::string_view ReasonName(Reason reason);  // "not_floating"
 
@@ -269,11 +278,14 @@ struct PlannedJob {
   std::span<const std::uint64_t> shape;
   DataType from = DataType::kUndefined;  // kUndefined: not a type of the library's
   DataType to = DataType::kUndefined;
-  // kQuantise: the format and its layout; `to` is the codes' type, and these are made.
+  // kQuantise, kRepack: the format and its layout (kNone of a format that has no name here); `to` is the codes' type, and these are made.
   ScaledFormat format = ScaledFormat::kNone;
   std::string_view layout = {};
   std::uint32_t rotation = 0;  // columns that are rotated together; 0: they are not
   std::vector<MadeTensor> made;
+  // kRepack: the most by which a value changes, relative to itself: the rounding of a reciprocal
+  // global scale, at most 2^-24. Else, and as a rule, 0.
+  double change = 0;
   std::uint64_t bytes_before = 0;  // of the data, without what a file needs around it
   // nullopt: of strings that are to be printed, and whose size the output need not know before.
   std::optional<std::uint64_t> bytes_after;

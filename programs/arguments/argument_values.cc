@@ -189,6 +189,12 @@ convert::Destination ParseDestination(std::string_view where, std::string_view n
   return ParseTypeArgument(where, name);
 }
 
+std::string ParseRepackArgument(std::string_view where, std::string_view name) {
+  const auto known = convert::RepackLayouts();
+  RequireWord(where, name, {known.begin(), known.end()});
+  return std::string(name);
+}
+
 std::string ParseLayoutArgument(std::string_view where, std::string_view name) {
   const auto known = convert::ScaledLayouts();
   RequireWord(where, name, {known.begin(), known.end()});

@@ -38,6 +38,7 @@ DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,
 convert::Destination ParseDestination(std::string_view where, std::string_view name);
 
 // "deepseek"; "up" (of scaled formats "pow2"); "small".
+std::string ParseRepackArgument(std::string_view where, std::string_view name);
 std::string ParseLayoutArgument(std::string_view where, std::string_view name);
 // "128"; 0: "channel".
 std::uint64_t ParseGroupArgument(std::string_view where, std::string_view name);

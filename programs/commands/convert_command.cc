@@ -48,6 +48,7 @@ struct ConvertFlags {
   std::string to;
   std::string layout;  // of scaled formats
   std::string scale;
+  std::string repack;  // the layout that weights go into as they are
   std::string group;  // of integers
   bool asymmetric = false;
   bool rotate = false;
@@ -75,6 +76,7 @@ Examples:
   tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to f16
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
   tensorcast convert Qwen3-8B -o Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
+  tensorcast convert Qwen3-8B-GPTQ -o Qwen3-8B-mlx --repack mlx
   tensorcast convert Qwen3-8B -o Qwen3-8B-w4a16 --to int4-group --group 128
   tensorcast convert texts.npy -o numbers.npy --to float32
   tensorcast convert --plan plan.json
@@ -104,6 +106,9 @@ model of the folder may use it; what stays is named.
 An MDF model (.json, .yaml, .yml, .bson) becomes .onnx, and an ONNX model of casts becomes MDF,
 without --to: nothing is cast.
 
+--repack puts quantised weights into another layout without changing a code or a value, and copies
+all else. A weight of which a value would change is refused, unless it is left with --exclude.
+
 The report goes to stdout, everything else to stderr. In it
 
   ✗  values became NaN, Inf or a limit, or wrapped around; or NaN was lost
@@ -112,6 +117,15 @@ The report goes to stdout, everything else to stderr. In it
 Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 the arguments; 3 the contents of an
 input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
+
+// Refuses flags that are not among those that are taken.
+void RequireTaken(const ConvertFlags& flags, std::initializer_list<std::string_view> taken,
+                  std::string_view why) {
+  for (const std::string& flag : flags.given) {
+    if (std::ranges::find(taken, flag) != taken.end()) continue;
+    throw Error(ErrorKind::kArguments, fmt::format("{}: {}", flag, why));
+  }
+}
 
 convert::Request RequestOf(const ConvertFlags& flags) {
   convert::Request request = ParseRequest(flags.cast);
@@ -124,10 +138,19 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   request.rotate = flags.rotate;
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
-  if (!request.to && request.rules.empty()) {
+  if (!flags.repack.empty()) request.repack = ParseRepackArgument("--repack", flags.repack);
+  if (!request.to && request.rules.empty() && request.repack.empty()) {
     throw Error(ErrorKind::kArguments,
-                "convert needs --to TYPE, --rule 'PATTERN=TYPE' or a file of "
-                "--rules that has one of them");
+                "convert needs --to TYPE, --rule 'PATTERN=TYPE', a file of "
+                "--rules that has one of them, or --repack LAYOUT");
+  }
+  if (!request.repack.empty()) {
+    RequireTaken(flags,
+                 {"IN", "--output", "--repack", "--tensor", "--exclude", "--force", "--dry-run",
+                  "--write-plan", "--no-report", "--json", "--threads", "--target", "--quiet",
+                  "--verbose", "--progress", "--max-shard-size", "--root", "--rules",
+                  "--assume-type", "--allow-hard-links", "--like"},
+                 "--repack casts nothing; cast before it, or after");
   }
   if (flags.max_shard_size) {
     request.max_shard_bytes = ParseSizeArgument("--max-shard-size", *flags.max_shard_size);
@@ -141,15 +164,6 @@ convert::Request RequestOf(const ConvertFlags& flags) {
     throw Error(ErrorKind::kArguments, "--write-plan names the output; give the plan its own file");
   }
   return request;
-}
-
-// Refuses flags that are not among those that are taken.
-void RequireTaken(const ConvertFlags& flags, std::initializer_list<std::string_view> taken,
-                  std::string_view why) {
-  for (const std::string& flag : flags.given) {
-    if (std::ranges::find(taken, flag) != taken.end()) continue;
-    throw Error(ErrorKind::kArguments, fmt::format("{}: {}", flag, why));
-  }
 }
 
 // A model from one format into another, in which nothing is cast.
@@ -322,6 +336,9 @@ void AddConvertCommand(CommandLine& line) {
   command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),
                     flags->layout, "Whose names scaled weights get");
   AddScaleFlag(command, flags->scale);
+  command.AddOption(fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")),
+                    flags->repack,
+                    "Put quantised weights into this layout as they are, code for code; cast nothing");
   command.AddOption("--group 32|64|128|channel", flags->group,
                     "int4-group, int8-group: the columns that share a scale, or all of a row");
   command.AddFlag("--asymmetric", flags->asymmetric,

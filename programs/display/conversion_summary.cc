@@ -75,6 +75,10 @@ void SayWhatTransformersReads(const convert::FilePlan& plan) {
     return job.scaled && !job.scaled.dialect->directory_note.empty();
   });
   if (noted != plan.jobs.end()) SayNote(noted->scaled.dialect->directory_note);
+  const auto repacked = std::ranges::find_if(plan.jobs, [](const convert::TensorJob& job) {
+    return job.repacked != nullptr && !job.repacked->form().dialect->directory_note.empty();
+  });
+  if (repacked != plan.jobs.end()) SayNote(repacked->repacked->form().dialect->directory_note);
 }
 
 }  // namespace
@@ -128,7 +132,9 @@ ConversionSummary SummaryOf(const PlanState& state) {
     const convert::TensorJob& job = file.plan.jobs[j];
     const formats::TensorInfo* info = &file.TensorOf(j);
     const Decision& decision = file.DecisionOf(j);
-    if (job.to.empty()) {
+    if (job.repacked != nullptr) {
+      summary.repacked.push_back({info, job.repacked, job.repacked->SourceText()});
+    } else if (job.to.empty()) {
       summary.left_alone.push_back({info, decision.text, decision.is_companion});
     } else if (convert::IsTextJob(*file.plan.reader, job)) {
       summary.texts.push_back({info, decision.to, decision.text});

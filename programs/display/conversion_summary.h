@@ -44,6 +44,13 @@ struct LeftAlone {
 std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& names,
                         std::size_t columns);
 
+// A weight that went into another layout as it is.
+struct RepackedWeight {
+  const formats::TensorInfo* info = nullptr;  // its codes in the input
+  std::shared_ptr<const scale::Repacking> repacked;
+  std::string from;  // "int4-group (GPTQ)"
+};
+
 struct ConversionSummary {
   std::string input;
   std::string output;
@@ -52,6 +59,7 @@ struct ConversionSummary {
   CastOptions options;
   report::CastTensors cast;  // in the order of the file
   std::vector<CastText> texts;
+  std::vector<RepackedWeight> repacked;
   std::vector<LeftAlone> left_alone;
   std::vector<CrossedLimit> crossed;
   std::string reading_hint;

@@ -21,6 +21,7 @@ namespace {
 bool IsCast(const convert::PlannedJob& job) { return job.action != convert::Action::kCopy; }
 
 std::string PlannedGoalText(const convert::PlannedJob& job) {
+  if (job.action == convert::Action::kRepack) return std::string(job.layout);
   return std::string(job.action == convert::Action::kQuantise
                          ? convert::ScaledFormatName(job.format)
                          : TypeName(job.to));
@@ -79,8 +80,10 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
               {"after", true},
               {"by, or why not", false, 16}},
              {plan.jobs() + 1, row}, columns, false);
-  Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n",
-                    totals.cast, plan.jobs(), BytesText(needs.disk_bytes)));
+  const bool is_repacked = !convert::PlanAccess::StateOf(plan)->request.repack.empty();
+  Print(fmt::format("\n dry run: {} of {} tensors would be {}, {} would be written\n",
+                    totals.cast, plan.jobs(), is_repacked ? "repacked" : "cast",
+                    BytesText(needs.disk_bytes)));
   Print(fmt::format(" needs {} of disk space, which is there, and at most {} of memory\n",
                     BytesText(needs.disk_bytes), BytesText(needs.memory_bytes)));
   for (const CrossedLimit& limit : crossed) {
@@ -111,6 +114,12 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
     if (job.action == convert::Action::kQuantise) {
       entry["to_layout"] = job.layout;
       entry["codes"] = TypeName(job.to);
+    }
+    if (job.action == convert::Action::kRepack) {
+      entry["to_layout"] = job.layout;
+      entry["change"] = job.change;
+    }
+    if (!job.made.empty()) {
       entry["made"] = Json::array();
       for (const convert::MadeTensor& made : job.made) {
         entry["made"].push_back(

@@ -16,6 +16,7 @@ void PrintLossJson(const ConversionSummary& summary) {
   json.Member("options", OptionsJson(summary.options));
   Json totals = Json::object();
   totals["tensors_cast"] = summary.cast.size() + summary.texts.size();
+  if (!summary.repacked.empty()) totals["tensors_repacked"] = summary.repacked.size();
   totals["tensors_left_alone"] = summary.left_alone.size();
   totals["elements"] = summary.Values();
   const LossSum& sum = summary.cast.sum();
@@ -49,6 +50,18 @@ void PrintLossJson(const ConversionSummary& summary) {
     json.Element(entry);
   }
   json.EndArray();
+  if (!summary.repacked.empty()) {
+    json.Array("repacked", summary.repacked, [](const RepackedWeight& weight) {
+      const scale::Repacking& repacked = *weight.repacked;
+      Json entry = TensorJson(*weight.info);
+      entry["from_layout"] = weight.from;
+      entry["name"] = repacked.name();
+      entry["to"] = repacked.FormatText();
+      entry["to_layout"] = repacked.form().dialect->layout;
+      entry["change"] = repacked.change();
+      return entry;
+    });
+  }
   json.Array("left_alone", summary.left_alone, [](const LeftAlone& left) {
     Json entry = TensorJson(*left.info);
     entry["reason"] = left.reason;

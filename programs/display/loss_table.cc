@@ -270,6 +270,24 @@ std::string LeftAloneLines(const ConversionSummary& summary, std::size_t columns
   return text;
 }
 
+// Where a value changes, by how much, weight by weight.
+std::string RepackedLines(const ConversionSummary& summary) {
+  std::size_t same = 0;
+  std::string changed;
+  for (const RepackedWeight& one : summary.repacked) {
+    if (one.repacked->change() == 0) {
+      ++same;
+      continue;
+    }
+    changed += fmt::format(" {}: every code the same; values change by {:.2e} of themselves\n",
+                           words::Escape(one.repacked->name()), one.repacked->change());
+  }
+  return (same == 0 ? std::string()
+                    : fmt::format(" repacked: {}, every code and every value the same\n",
+                                  words::CountText(same, "weight"))) +
+         changed;
+}
+
 // One line, or where that is too long what is wrong and what to do on lines of their own; on a
 // terminal these too are broken where they do not fit.
 std::string AdviceLines(std::string_view advice, std::size_t columns) {
@@ -288,7 +306,9 @@ std::string AdviceLines(std::string_view advice, std::size_t columns) {
 std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour,
                       std::size_t columns) {
   std::string text = Styled(Heading(summary, columns), Style::kBold, colour) + "\n\n";
-  if (summary.cast.empty() && summary.texts.empty()) {
+  if (!summary.repacked.empty()) {
+    text += RepackedLines(summary);
+  } else if (summary.cast.empty() && summary.texts.empty()) {
     text += " nothing was selected: the tensors were copied unchanged\n";
   } else if (!summary.cast.empty()) {
     text += TensorRows(summary, verbose, colour, columns) + "\n" + OffenceLines(summary, columns);

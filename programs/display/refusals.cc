@@ -73,7 +73,9 @@ void NameFlags(const convert::Request& request, std::vector<convert::Decision>& 
   using convert::Reason;
   for (convert::Decision& decision : decisions) {
     switch (decision.reason) {
-      case Reason::kAsked: decision.text = std::string("--to"); break;  // gives memory back
+      case Reason::kAsked:  // gives memory back
+        decision.text = std::string(request.repack.empty() ? "--to" : "--repack");
+        break;
       case Reason::kRule:
         if (decision.rule) decision.text = RuleFlag(request.rules[*decision.rule]);
         break;

@@ -32,12 +32,24 @@ std::size_t HelpColumns() {
   return columns == kUnlimitedColumns ? kElsewhere : std::clamp(columns, kLeast, kReportColumns);
 }
 
+// A line that ends at a "|" where it would be wider than help is, and goes on below the first word.
+std::string BrokenAtBars(std::string line) {
+  constexpr std::size_t kBarIndent = 6;
+  for (std::size_t begin = 0; line.size() - begin > HelpColumns();) {
+    const std::size_t bar = line.rfind('|', begin + HelpColumns() - 1);
+    if (bar == std::string::npos || bar <= begin + kBarIndent) break;
+    line.insert(bar + 1, "\n" + std::string(kBarIndent, ' '));
+    begin = bar + 2;
+  }
+  return line;
+}
+
 // A name in a column of its own, what is said of it in lines beside it, or below where the name is
 // too long.
 std::string HelpEntry(const std::string& name, std::size_t column, std::string_view text) {
   const std::string left = "  " + name;
   if (left.size() + 1 > column) {
-    return left + "\n" + Wrapped(std::string(column, ' '), text, HelpColumns());
+    return BrokenAtBars(left) + "\n" + Wrapped(std::string(column, ' '), text, HelpColumns());
   }
   return Wrapped(left + std::string(column - left.size(), ' '), text, HelpColumns());
 }

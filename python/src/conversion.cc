@@ -86,6 +86,15 @@ convert::Request RequestOf(const nb::dict& words) {
     request.layout =
         Argument("layout", words["layout"], known, layouts, [](auto name) { return name; });
   }
+  if (!words["repack"].is_none()) {
+    const auto layouts = convert::RepackLayouts();
+    const auto known = [&](std::string_view name) {
+      const auto found = std::ranges::find(layouts, name);
+      return found != layouts.end() ? std::optional(*found) : std::nullopt;
+    };
+    request.repack =
+        Argument("repack", words["repack"], known, layouts, [](auto name) { return name; });
+  }
   if (!words["scale_rule"].is_none()) {
     request.scale_rule = Argument("scale_rule", words["scale_rule"], convert::ParseScaleRule,
                                   convert::ScaleRules(), convert::ScaleRuleName);

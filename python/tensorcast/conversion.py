@@ -219,6 +219,7 @@ def plan(
     ignore_scales: bool = False,
     layout: str | None = None,
     scale_rule: str | None = None,
+    repack: str | None = None,
     group: int | str | None = None,
     asymmetric: bool = False,
     rotate: bool = False,
@@ -255,6 +256,10 @@ def plan(
     scale_rule : {"amax", "pow2" or "up", "round", "ocp"}, optional
         What their scales are; the usual rule is "amax" of fp8-*, int8-row and nvfp4, "round" of
         mx*.
+    repack : str, optional
+        The layout that quantised weights go into as they are, code for code and value for value:
+        "compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss" or "gguf".
+        Nothing is cast then.
     group : {32, 64, 128, "channel"}, optional
         Of int4-group and int8-group: the columns that share a scale, or all of a row; 128, in the
         layout "mlx" 64.
@@ -307,8 +312,9 @@ def plan(
         **lists, "files": [(path_text(src, "src"), path_text(dst, "dst"))], "to": to,
         "rules": pairs, "all_types": flag(all_types, "all_types"),
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
-        "scale_rule": scale_rule, "group": _group(group), "asymmetric": flag(asymmetric, "asymmetric"),
-        "rotate": flag(rotate, "rotate"), "assume_type": assume_type,
+        "scale_rule": scale_rule, "repack": repack, "group": _group(group),
+        "asymmetric": flag(asymmetric, "asymmetric"), "rotate": flag(rotate, "rotate"),
+        "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
         "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"),

@@ -58,13 +58,13 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
 }
 
 // What becomes of a tensor that is made a scaled weight.
-void AddMade(const scale::WrittenForm& form, const formats::TensorInfo& tensor,
+void AddMade(const scale::WrittenForm& form, std::vector<scale::WrittenTensor> tensors,
              PlannedJob& planned) {
-  planned.format = scale::FormatOf(*form.format);
+  if (form.format != nullptr) planned.format = scale::FormatOf(*form.format);
   if (form.dialect != nullptr) planned.layout = form.dialect->layout;
   planned.rotation = form.rotation;
   planned.bytes_after = 0;
-  for (scale::WrittenTensor& one : scale::TensorsOf(form, tensor.name, tensor.shape, tensor.type)) {
+  for (scale::WrittenTensor& one : tensors) {
     *planned.bytes_after += one.bytes;
     planned.made.push_back({std::move(one.name), std::move(one.shape), one.type});
   }
@@ -96,12 +96,16 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   RequireMatches(matchings, selection);
   for (std::size_t i = 0; i < surveys.size(); ++i) {
     PlannedFile& file = state->files[i];
+    if (selection.repack != nullptr) CheckRepackSink(*file.sink, *selection.repack, file.output);
     Decided decided = Decide(surveys[i], matchings[i], selection, *file.sink, opening,
                              OptionsOf(*state, file, settings));
     for (std::string& note : NotesOn(surveys[i], *file.sink, decided)) {
       state->notes.push_back(std::move(note));
     }
     file.plan = PlanFile(surveys[i], std::move(decided), *file.sink, file.output);
+    if (!file.plan.config.note.empty()) {
+      state->notes.push_back(words::PathText(file.output) + ": " + file.plan.config.note);
+    }
     if (const std::string text = ReadTwiceText(file.plan); !text.empty()) {
       state->notes.push_back(words::PathText(file.input) + ": " + text);
     }
@@ -154,6 +158,13 @@ std::vector<std::string> FindingsOf(const PlanState& state) {
 
 std::vector<SourceRange> SourcesOf(const PlannedFile& file, std::size_t index, std::size_t job) {
   const std::size_t tensor = file.plan.jobs[job].tensor;
+  if (const auto& repacked = file.plan.jobs[job].repacked; repacked != nullptr) {
+    std::vector<SourceRange> sources;
+    for (const std::size_t i : repacked->sources()) {
+      sources.push_back({index, i, 0, UnitsOf(file.plan.reader->contents().tensors[i])});
+    }
+    return sources;
+  }
   const scale::AppliedWeight* const applied =
       file.plan.scaled != nullptr ? file.plan.scaled->applied(tensor) : nullptr;
   if (applied == nullptr) return {{index, tensor, 0, UnitsOf(file.TensorOf(job))}};
@@ -201,7 +212,7 @@ namespace tensorcast::convert {
 inline namespace TENSORCAST_ABI {
 
 std::string_view ActionName(Action action) {
-  constexpr std::string_view kNames[] = {"copy", "cast", "parse", "print", "quantise"};
+  constexpr std::string_view kNames[] = {"copy", "cast", "parse", "print", "quantise", "repack"};
   return core::NameOf(kNames, action);
 }
 
@@ -209,7 +220,8 @@ std::string_view ReasonName(Reason reason) {
   constexpr std::string_view kNames[] = {
       "asked",        "rule",           "not_named",    "excluded",     "companion", "no_rule",
       "unknown_type", "text_not_named", "not_floating", "holds_scales", "already",   "output",
-      "not_the_one",  "opaque",         "kept",         "not_linear",   "misfit",    "misread"};
+      "not_the_one",  "opaque",         "kept",         "not_linear",   "misfit",    "misread",
+      "not_quantised"};
   return core::NameOf(kNames, reason);
 }
 
@@ -248,6 +260,7 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
   planned.from = tensor.type;
   planned.to = file.TypeMade(place);
   planned.action = job.scaled                          ? Action::kQuantise
+                   : job.repacked != nullptr           ? Action::kRepack
                    : !tensor.stored_as.empty()         ? Action::kCast
                    : planned.from == planned.to        ? Action::kCopy
                    : planned.from == DataType::kString ? Action::kParse
@@ -255,10 +268,18 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
                                                        : Action::kCast;
   planned.sources = SourcesOf(file, planned.output, place);
   planned.bytes_before = tensor.stored_as.empty() ? tensor.bytes : tensor.stored_bytes;
-  if (planned.action == Action::kCopy) {
+  if (planned.action == Action::kRepack) {
+    AddMade(job.repacked->form(), job.repacked->tensors(), planned);
+    planned.change = job.repacked->change();
+    planned.bytes_before = 0;
+    for (const SourceRange& one : planned.sources) {
+      planned.bytes_before += file.plan.reader->contents().tensors[one.tensor].bytes;
+    }
+  } else if (planned.action == Action::kCopy) {
     planned.bytes_after = tensor.bytes;
   } else if (job.scaled) {
-    AddMade(job.scaled, tensor, planned);
+    AddMade(job.scaled, scale::TensorsOf(job.scaled, tensor.name, tensor.shape, tensor.type),
+            planned);
   } else if (planned.action != Action::kPrint) {
     planned.bytes_after = StorageBytes(planned.to, tensor.elements);
   } else if (const auto text = file.plan.texts.find(planned.tensor);

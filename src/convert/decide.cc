@@ -57,6 +57,12 @@ Decided Decide(const Survey& survey, const Matching& matching, const SelectionRe
                const Sink& sink, const Opening& opening, const JobOptions& options) {
   Decided decided;
   std::vector<Decision>& decisions = decided.decisions;
+  if (request.repack != nullptr) {
+    decisions = SelectRepacked(survey, matching, *request.repack);
+    RefuseUnread(survey, decisions);
+    decided.repacked = RepackedOf(survey, decisions);
+    return decided;
+  }
   decisions = Select(survey, matching, request, sink.tells_weights());
   RefuseUnread(survey, decisions);
   if (!sink.gives_types_back()) RefusePacked(survey, decisions);
@@ -81,6 +87,10 @@ std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const D
   };
   if (const std::string& problem = survey.scales.weights.config.problem; !problem.empty()) {
     notes.push_back(problem + "; what it says of the tensors is not known");
+  }
+  if (decided.repacked) {
+    for (const std::string& text : RepackNotes(survey, decisions)) note(text);
+    return notes;
   }
   for (const std::string& text : AppliedText(survey, decisions)) note(text);
   for (std::string& text : sink.NotesOn(decisions)) notes.push_back(std::move(text));

@@ -13,6 +13,7 @@
 
 #include "convert/fused_weights.h"
 #include "convert/matching.h"
+#include "convert/repack_plan.h"
 #include "convert/runner.h"
 #include "convert/selection.h"
 #include "convert/sink.h"
@@ -26,6 +27,7 @@ struct Decided {
   std::optional<std::size_t> only;
   FusedWeights fused;
   std::vector<std::string> unkept_rules;  // a line for each, see CheckKept
+  std::optional<Repacked> repacked;       // where weights go into another layout as they are
 };
 
 // `options`: of a sink that reads tensors to decide. `opening`: of files beside the input. Throws

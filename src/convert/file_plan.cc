@@ -14,6 +14,7 @@
 #include "convert/text_jobs.h"
 #include "core/shape.h"
 #include "files/error.h"
+#include "scale/scale_companions.h"
 
 namespace tensorcast::convert {
 
@@ -31,6 +32,8 @@ void AddJobs(const formats::TensorReader& reader, const std::string& path,
     job.tensor = taken != nullptr ? (*taken)[k] : k;
     job.output = made++;
     const DataType to = plan.decisions[job.tensor].to;
+    job.repacked = plan.decisions[job.tensor].repacked;
+    if (job.repacked != nullptr) made += job.repacked->tensors().size() - 1;
     if (to == DataType::kUndefined) continue;
     job.to = {to};
     job.scaled = plan.decisions[job.tensor].scaled;
@@ -47,10 +50,9 @@ void AddJobs(const formats::TensorReader& reader, const std::string& path,
 
 namespace {
 
-void AddScaled(const formats::TensorInfo& source, const scale::WrittenForm& form,
+void AddScaled(const formats::TensorInfo& source, std::vector<scale::WrittenTensor> all,
                std::vector<formats::TensorInfo>& tensors) {
-  for (scale::WrittenTensor& made :
-       scale::TensorsOf(form, source.name, source.shape, source.type)) {
+  for (scale::WrittenTensor& made : all) {
     formats::TensorInfo& info = tensors.emplace_back(source);
     info.name = std::move(made.name);
     info.type = made.type;
@@ -71,7 +73,13 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
   // A checkpoint's metadata is not of one of its tensors.
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
   output.gguf_keys = input.gguf_keys;
-  output.is_dequantised = input.is_dequantised;
+  output.is_dequantised = input.is_dequantised || plan.repacks_all;
+  if (plan.repacks_all) {
+    output.metadata.erase(std::string(scale::kMetadataMark));
+    // What a file says that MLX alone writes is said anew where it still is MLX's.
+    const auto format = output.metadata.find("format");
+    if (format != output.metadata.end() && format->second == "mlx") format->second = "pt";
+  }
   output.model_type = plan.config.model_type;
   output.quantization_config = plan.config.texts.quantization_config;
   output.quantization_files = plan.config.texts.files;
@@ -82,7 +90,13 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
       if (job.scaled.IsOfModel()) {
         output.scaled.push_back({output.tensors.size(), job.scaled.axis});
       }
-      AddScaled(input.tensors[job.tensor], job.scaled, output.tensors);
+      const formats::TensorInfo& info = input.tensors[job.tensor];
+      AddScaled(info, scale::TensorsOf(job.scaled, info.name, info.shape, info.type),
+                output.tensors);
+      continue;
+    }
+    if (job.repacked != nullptr) {
+      AddScaled(input.tensors[job.tensor], job.repacked->tensors(), output.tensors);
       continue;
     }
     formats::TensorInfo& info = output.tensors.emplace_back(input.tensors[job.tensor]);
@@ -124,11 +138,34 @@ void CheckScaled(const Sink& sink, const std::string& path, std::span<const Tens
   }
 }
 
+namespace {
+
+void PlanRepacked(const Survey& survey, Repacked repacked, const Sink& sink,
+                  const std::string& output, FilePlan& plan) {
+  plan.reader = survey.opened.reader;
+  plan.repacks = true;
+  plan.repacks_all = repacked.is_all;
+  std::optional<std::vector<std::size_t>> left = std::move(repacked.left);
+  LeaveOutUnread(survey, left);
+  plan.left_out = survey.tensors().size() - left->size();
+  AddJobs(*plan.reader, survey.path, &*left, plan);
+  plan.globals = std::make_unique<SharedGlobals>();
+  if (sink.holds_scaled_weights()) {
+    plan.config = ConfigOf(*plan.reader, survey.scales, output, plan);
+  }
+}
+
+}  // namespace
+
 FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
                   const std::string& output) {
   FilePlan plan;
   plan.decisions = std::move(decided.decisions);
   plan.fused = std::move(decided.fused.files);
+  if (decided.repacked) {
+    PlanRepacked(survey, *std::move(decided.repacked), sink, output, plan);
+    return plan;
+  }
   ValuesReader values = ApplyScales(survey, WantedBy(plan.decisions));
   std::optional<std::vector<std::size_t>>& left = values.left;
   LeaveOutUnread(survey, left);

@@ -35,6 +35,8 @@ struct FilePlan {
   OutputConfig config;  // of the scaled weights that are made
   // Tensors that have no job because they only serve weights whose scales are applied.
   std::size_t left_out = 0;
+  bool repacks = false;      // weights go into another layout as they are
+  bool repacks_all = false;  // no weight stays in the one it had
   std::vector<FusedFile> fused;
   std::unique_ptr<SharedGlobals> globals;  // of jobs that make global scales
 };

@@ -32,6 +32,16 @@ constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schema has 6
 constexpr const char* kPlanKind = "tensorcast conversion plan";
 constexpr const char* kHandleKind = "tensorcast conversion outputs";
 
+Json MadeJson(const std::vector<scale::WrittenTensor>& tensors) {
+  Json made = Json::array();
+  for (const scale::WrittenTensor& one : tensors) {
+    made.push_back({{"name", BytesJson(one.name)},
+                    {"type", one.dtype.empty() ? TypeName(one.type) : one.dtype},
+                    {"shape", one.shape}});
+  }
+  return made;
+}
+
 Json JobJson(const PlannedFile& file, std::size_t place) {
   const TensorJob& job = file.plan.jobs[place];
   const Decision& decision = file.DecisionOf(place);
@@ -55,18 +65,22 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
     json["made"] = {{"format", job.scaled.format->name},
                     {"layout", job.scaled.dialect->layout},
                     {"scale", scale::RuleName(*job.scaled.format, job.scaled.rule)},
-                    {"tensors", Json::array()}};
+                    {"tensors", MadeJson(scale::TensorsOf(job.scaled, tensor.name,
+                                                          tensor.shape, tensor.type))}};
     if (job.scaled.rotation != 0) json["made"]["rotated_columns"] = job.scaled.rotation;
     if (job.scaled.IsOfModel()) {
       json["made"]["axis"] = job.scaled.axis ? Json(*job.scaled.axis) : Json();
     }
-    for (const scale::WrittenTensor& one :
-         scale::TensorsOf(job.scaled, tensor.name, tensor.shape, tensor.type)) {
-      json["made"]["tensors"].push_back(
-          {{"name", BytesJson(one.name)},
-           {"type", one.dtype.empty() ? TypeName(one.type) : one.dtype},
-           {"shape", one.shape}});
+  }
+  if (job.repacked != nullptr) {
+    json["sources"] = Json::array();
+    for (const SourceRange& one : SourcesOf(file, 0, place)) {
+      json["sources"].push_back({{"tensor", one.tensor}, {"elements", one.elements}});
     }
+    json["made"] = {{"format", job.repacked->FormatText()},
+                    {"layout", job.repacked->form().dialect->layout},
+                    {"change", job.repacked->change()},
+                    {"tensors", MadeJson(job.repacked->tensors())}};
   }
   json["reason"] = ReasonName(decision.reason);
   if (decision.reason == Reason::kRule && decision.rule) json["rule"] = *decision.rule;

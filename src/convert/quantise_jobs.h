@@ -18,6 +18,10 @@
 namespace tensorcast::convert {
 
 inline bool IsQuantiseJob(const TensorJob& job) { return static_cast<bool>(job.scaled); }
+// Of those that are made whole.
+inline bool IsScaledJob(const TensorJob& job) {
+  return IsQuantiseJob(job) || job.repacked != nullptr;
+}
 
 // How many times the job reads its tensor, of this shape: twice where a scale is of values that are
 // all over it.

@@ -74,7 +74,14 @@ scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const Inp
     const scale::ScaledWeight* const weight = found != scaled.end() ? found->second : nullptr;
     const std::string module =
         weight != nullptr ? ModuleOfScaled(*weight) : std::string(naming::ModuleOf(info.name));
-    if (job.scaled) {
+    if (job.repacked != nullptr) {
+      auto group =
+          std::ranges::find(modules.written, job.repacked->form(), &scale::WrittenGroup::form);
+      if (group == modules.written.end()) {
+        group = modules.written.insert(group, {job.repacked->form(), {}});
+      }
+      group->modules.emplace_back(naming::ModuleOf(job.repacked->name()));
+    } else if (job.scaled) {
       auto group = std::ranges::find(modules.written, job.scaled, &scale::WrittenGroup::form);
       if (group == modules.written.end()) {
         group = modules.written.insert(group, {job.scaled, {}});

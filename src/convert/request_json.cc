@@ -78,6 +78,7 @@ Json RequestJson(const Request& request) {
   json["all_types"] = request.all_types;
   json["ignore_scales"] = request.ignore_scales;
   json["layout"] = !request.layout.empty() ? Json(BytesJson(request.layout)) : Json();
+  json["repack"] = !request.repack.empty() ? Json(BytesJson(request.repack)) : Json();
   json["scale_rule"] = request.scale_rule ? Json(ScaleRuleName(*request.scale_rule)) : Json();
   json["group"] = request.group ? Json(*request.group) : Json();
   json["asymmetric"] = request.asymmetric;
@@ -114,6 +115,9 @@ Request RequestOf(const Place& json) {
   request.ignore_scales = json.Member("ignore_scales").Bool();
   if (const Place layout = json.Member("layout"); !layout.IsNull()) {
     request.layout = layout.Bytes();
+  }
+  if (const Place layout = json.Member("repack"); !layout.IsNull()) {
+    request.repack = layout.Bytes();
   }
   if (const Place rule = json.Member("scale_rule"); !rule.IsNull()) {
     request.scale_rule = rule.Parsed(ParseScaleRule, "is not a rule of scales");

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "convert/quantise_jobs.h"
+#include "convert/repack_jobs.h"
 #include "convert/text_jobs.h"
 #include "core/failure.h"
 #include "files/error.h"
@@ -42,7 +43,7 @@ TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   const std::uint64_t elements = std::min(range.elements, all - range.first);
   const std::uint64_t end = range.first + elements;
   if (IsTextJob(*file.plan.reader, job) && elements != all) fail("strings are converted whole");
-  if (IsQuantiseJob(job) && elements != all) fail("a scaled weight is made whole");
+  if (IsScaledJob(job) && elements != all) fail("a scaled weight is made whole");
   if (range.first % kRangeGrain != 0 || (end % kRangeGrain != 0 && end != all)) {
     fail("a range begins and ends at multiples of " + std::to_string(kRangeGrain) +
          " elements, or at the job's end");
@@ -111,6 +112,7 @@ std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
     for (const TensorJob& job : file.plan.jobs) {
       cells = std::max(
           cells, CellBytesOf(job, file.plan.reader->contents().tensors[job.tensor].shape, options));
+      if (job.repacked != nullptr) cells = std::max(cells, RepackBytesOf(job, options));
     }
     bytes = std::max(bytes, kProgram + BufferBytes(options) + cells);
   }

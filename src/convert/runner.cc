@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "convert/quantise_jobs.h"
+#include "convert/repack_jobs.h"
 #include "convert/text_jobs.h"
 #include "core/given.h"
 #include "files/error.h"
@@ -108,7 +109,9 @@ class Run {
       BeginBatch();
       for (; i < requests_.size() && jobs_.size() < kBatchJobs; ++i) {
         if (!IsWanted(requests_[i])) continue;
-        if (IsQuantiseJob(requests_[i])) {
+        if (requests_[i].repacked != nullptr) {
+          RunRepack(requests_[i]);
+        } else if (IsQuantiseJob(requests_[i])) {
           if (has_casts_) break;  // what they lost is handed over first
           RunQuantise(i);
         } else if (IsTextJob(reader_, requests_[i])) {
@@ -232,6 +235,15 @@ class Run {
           Show(job.tensor);
         });
     if (meter != nullptr && options_.measured) options_.measured(index, 0, *meter);
+  }
+
+  void RunRepack(const TensorJob& job) {
+    if (writer_ == nullptr) throw std::logic_error("what is repacked has no loss to measure");
+    RunRepackJob(reader_, job, *writer_, options_, [&](std::uint64_t read, std::uint64_t written) {
+      result_.bytes_read += read;
+      result_.bytes_written += written;
+      Show(job.tensor);
+    });
   }
 
   void RunTexts(const TensorJob& job) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "convert/type_list.h"
 #include "formats/tensor_reader.h"
 #include "formats/tensor_writer.h"
+#include "scale/repacking.h"
 #include "scale/written_form.h"
 #include "tensorcast/convert.hpp"
 
@@ -31,6 +33,8 @@ struct TensorJob {
   // A scaled form that it is given; then it makes several tensors, from `output` on, `to` is the
   // type of the codes, and it is done whole.
   scale::WrittenForm scaled = {};
+  // Or a weight that is put into another layout as it is; so is this. `to` is empty.
+  std::shared_ptr<const scale::Repacking> repacked = nullptr;
   // Its units [first, first + count) (UnitsOf); UINT64_MAX: to the end. `first` is a multiple of
   // kRangeGrain, and so is an end that is not the tensor's. Strings are converted whole.
   std::uint64_t first = 0;

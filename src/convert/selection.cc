@@ -10,6 +10,7 @@
 #include "convert/candidate.h"
 #include "convert/matching.h"
 #include "convert/misread_weights.h"
+#include "convert/repack_plan.h"
 #include "core/shape.h"
 #include "files/error.h"
 #include "naming/keep.h"
@@ -278,6 +279,7 @@ bool HasGroupGoal(const SelectionRequest& request) {
 
 SelectionRequest SelectionOf(const Request& request) {
   SelectionRequest selection;
+  if (!request.repack.empty()) selection.repack = &RepackTargetOf(request);
   const auto layouts = ScaledLayouts();
   if (!request.layout.empty() && std::ranges::count(layouts, request.layout) == 0) {
     std::string known;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "convert/survey.h"
 #include "formats/tensor_info.h"
 #include "naming/tensor_pattern.h"
+#include "scale/repacking.h"
 #include "scale/written_form.h"
 #include "tensorcast/convert.hpp"
 
@@ -63,6 +65,8 @@ struct SelectionRequest {
   // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
   // the file's one tensor: most are labels.
   bool all_types = false;
+  // Weights that are quantised go into its layout as they are, and nothing is cast; null: not so.
+  const scale::Dialect* repack = nullptr;
 };
 
 // The patterns and types of a request, checked. Throws files::Error (arguments).
@@ -77,6 +81,8 @@ struct Decision {
   bool is_companion = false;  // see scale/scale_companions.h
   scale::WrittenForm scaled =
       {};                       // what it becomes, where that is a scaled weight; `to`: its codes
+  // What it becomes in another layout, as it is; `to` is kUndefined.
+  std::shared_ptr<const scale::Repacking> repacked = nullptr;
   bool by_name = false;         // a rule or `only` names it
   bool is_unrotated = false;    // rotation was asked for, and its rows do not have whole groups
   bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes

@@ -36,7 +36,8 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
   for (const scale::WrittenGroup& group : modules.written) {
     const bool is_said_together =
         group.form.dialect == &dialect &&
-        (group.form.format == first.format || first.IsOfModel() || dialect.says_several_formats);
+        ((group.form.format == first.format && group.form.integers == first.integers) ||
+         first.IsOfModel() || dialect.says_several_formats);
     if (is_said_together) continue;
     std::string several;
     for (const Dialect* const one : scale::Dialects()) {
@@ -58,6 +59,7 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
 bool IsOfForm(const scale::KeptWeight& kept, const scale::WrittenForm& form) {
   if (kept.weight == nullptr) return false;
   const scale::Reading& reading = kept.weight->reading;
+  if (form.format == nullptr) return false;
   return reading.dialect == form.dialect && reading.Name() == form.format->name &&
          (form.format->cells != scale::CellsBy::kBlocks ||
           (reading.partition.block_rows == form.format->block_rows &&
@@ -105,6 +107,26 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
                    (found->weight != nullptr ? ", or make all plain (bfloat16) first" : ""));
 }
 
+// Weights that stay in another layout than that which all others are put into are none that the
+// configuration speaks of. Says so.
+std::string LeaveForeign(QuantisedModules& modules) {
+  const Dialect* const dialect = modules.written.front().form.dialect;
+  std::size_t count = 0;
+  std::string first;
+  std::erase_if(modules.kept, [&](const scale::KeptWeight& kept) {
+    if (kept.weight != nullptr && kept.weight->reading.dialect == dialect) return false;
+    if (count++ == 0) {
+      first = words::EscapeName(kept.module) + " stays " +
+              (kept.weight != nullptr ? kept.weight->LayoutText() : "as it is quantised");
+    }
+    modules.plain.push_back(kept.module);
+    return true;
+  });
+  if (count == 0) return {};
+  return first + (count > 1 ? ", and so do " + std::to_string(count - 1) + " more" : "") +
+         ", of which the configuration of the others says nothing";
+}
+
 // Descriptions of layers in the metadata of a file, which stay beside others.
 void KeepDescriptions(const formats::FileContents& contents, const QuantisedModules& modules,
                       const std::map<std::string, std::string>& made, WrittenConfig& config) {
@@ -130,7 +152,7 @@ DataType ModelTypeOf(const formats::TensorReader& reader, const InputScales& sca
   for (const TensorJob& job : plan.jobs) {
     const formats::TensorInfo& info = tensors[job.tensor];
     const bool stays = job.to.empty();
-    if (job.scaled || serves[job.tensor] || (stays && holds_codes[job.tensor])) continue;
+    if (job.scaled || job.repacked != nullptr || serves[job.tensor] || (stays && holds_codes[job.tensor])) continue;
     count.Add(stays ? info.type : job.to.front(), info.elements);
   }
   return count.Most();
@@ -140,8 +162,10 @@ DataType ModelTypeOf(const formats::TensorReader& reader, const InputScales& sca
 
 OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& scales,
                       const std::string& path, const FilePlan& plan) {
-  const QuantisedModules modules = ModulesOf(reader, scales, plan);
-  OutputConfig config = {WrittenAlone(path, modules), ModelTypeOf(reader, scales, plan)};
+  QuantisedModules modules = ModulesOf(reader, scales, plan);
+  std::string note;
+  if (plan.repacks && !modules.written.empty()) note = LeaveForeign(modules);
+  OutputConfig config = {WrittenAlone(path, modules), ModelTypeOf(reader, scales, plan), note};
   if (!modules.kept.empty()) {
     const std::map<std::string, std::string> made = config.texts.metadata;
     config.texts = KeptConfig(path, modules, scales.weights.config, std::move(config.texts));

@@ -20,6 +20,7 @@ struct OutputConfig {
   scale::WrittenConfig texts;
   // What the model is built in; kUndefined: nothing that the plan makes or leaves says it.
   DataType model_type = DataType::kUndefined;
+  std::string note = {};  // what it does not say, for the user
 };
 
 // The configuration of a plan's output, `path`; `scales` are the input's as they were found. It is

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "core/fp_environment.h"
+#include "scale/code_writer.h"
+#include "scale/stored_codes.h"
 #include "scale/stretch.h"
 
 namespace tensorcast::scale {
@@ -235,11 +237,41 @@ class BlockPart final : public PackedWeight::Part {
   const bool has_tables_;
 };
 
-class BlockCodesWeight final : public PackedWeight {
+class BlockCodesWeight final : public PackedWeight, public StoredCodes {
  public:
-  explicit BlockCodesWeight(BlockCodes codes) : codes_(std::move(codes)) {}
+  explicit BlockCodesWeight(BlockCodes codes) : codes_(std::move(codes)) {
+    stored_.rows = codes_.rows;
+    stored_.columns = codes_.columns;
+    if (codes_.rows != 0) stored_.batches = codes_.elements / (codes_.rows * codes_.columns);
+    stored_.group = codes_.block;
+    stored_.bits = codes_.form.bits;
+    stored_.element = codes_.element;
+    stored_.scale = codes_.scales.type;
+  }
 
   const Form& form() const override { return codes_.form; }
+
+  const StoredCodes* stored_codes() const override { return codes_.rows != 0 ? this : nullptr; }
+  const StoredForm& stored() const override { return stored_; }
+  CodeLines ReadCodes(const formats::TensorReader& reader, std::uint64_t batch, std::uint64_t first,
+                      std::uint64_t count) const override {
+    CodeLines lines = MakeLines(count, stored_.columns, stored_.bits);
+    const std::uint64_t width = stored_.columns * static_cast<std::uint64_t>(stored_.bits) / 8;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(count * width));
+    reader.Read(codes_.tensor, (batch * stored_.rows + first) * width, bytes);
+    for (std::uint64_t r = 0; r < count; ++r) {
+      std::memcpy(lines.bytes.data() + r * lines.stride, bytes.data() + r * width,
+                  static_cast<std::size_t>(width));
+    }
+    return lines;
+  }
+  std::vector<std::byte> ReadScales(const formats::TensorReader& reader, std::uint64_t batch,
+                                    std::uint64_t first, std::uint64_t count) const override {
+    const std::uint64_t groups = stored_.groups();  // of a byte each
+    std::vector<std::byte> scales(static_cast<std::size_t>(count * groups));
+    reader.Read(codes_.scales.tensor, (batch * stored_.rows + first) * groups, scales);
+    return scales;
+  }
 
   Place PlaceOf(std::uint64_t element) const override {
     const std::uint64_t part = element / kPartElements, first = part * kPartElements;
@@ -302,6 +334,7 @@ class BlockCodesWeight final : public PackedWeight {
   }
 
   const BlockCodes codes_;
+  StoredForm stored_;
 };
 
 }  // namespace

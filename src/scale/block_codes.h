@@ -36,6 +36,9 @@ struct BlockCodes {
   std::size_t tensor = 0;      // whose bytes are codes, whatever its type
   bool is_high_first = false;  // of two codes in a byte
   std::uint64_t elements = 0;
+  // Of a matrix, and whose rows have whole blocks: codes that are numbers of a type, the first in
+  // the lowest bits, with a scale of a byte for each block; 0: it is of another kind.
+  std::uint64_t rows = 0, columns = 0;
   std::uint64_t block = 1;
   // What the codes mean: numbers of a tensor, float32 [2^bits], else those of a type.
   std::optional<std::size_t> values = {};

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "scale/code_writer.h"
+#include "scale/stored_codes.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -32,6 +36,27 @@ constexpr GgufForm kGgufForms[] = {
     {"Q6_K", "q6_k", 6},          {"IQ4_NL", "iq4_nl", 4}, {"IQ4_XS", "iq4_xs", 4},
     {"TQ1_0", "tq1_0", 2},        {"TQ2_0", "tq2_0", 2},   {"MXFP4", "mxfp4", 4, false},
     {"NVFP4", "nvfp4", 4, false}, {"Q1_0", "q1_0", 1},     {"Q2_0", "q2_0", 2},
+};
+
+// How codes and scales stand in a block of a type whose rows of codes can be taken out of it.
+struct GgufCodes {
+  std::string_view type;
+  DataType scale;
+  std::size_t scale_bytes;  // of a block
+  std::uint64_t group;      // of a scale
+  std::uint64_t run;        // of codes, the halves of which share bytes
+  DataType element = DataType::kUndefined;
+  int zero = 0;
+  std::size_t bias_bytes = 0;
+};
+constexpr GgufCodes kGgufCodes[] = {
+    {.type = "Q4_0", .scale = DataType::kFloat16, .scale_bytes = 2, .group = 32, .run = 32, .zero = 8},
+    {.type = "Q4_1", .scale = DataType::kFloat16, .scale_bytes = 2, .group = 32, .run = 32, .bias_bytes = 2},
+    {.type = "Q8_0", .scale = DataType::kFloat16, .scale_bytes = 2, .group = 32, .run = 1, .zero = 128},
+    {.type = "MXFP4", .scale = DataType::kFloat8E8M0, .scale_bytes = 1, .group = 32, .run = 32,
+     .element = DataType::kFloat4E2M1},
+    {.type = "NVFP4", .scale = DataType::kFloat8E4M3FN, .scale_bytes = 4, .group = 16, .run = 16,
+     .element = DataType::kFloat4E2M1},
 };
 
 // Some blocks of a weight, in memory.
@@ -115,7 +140,7 @@ class GgufPart final : public PackedWeight::Part {
   bool has_odd_scales_ = false;
 };
 
-class GgufWeight final : public PackedWeight {
+class GgufWeight final : public PackedWeight, public StoredCodes {
  public:
   GgufWeight(const GgufBlocks& blocks, const GgufTensors& tensors)
       : blocks_(blocks), tensors_(tensors) {
@@ -127,6 +152,68 @@ class GgufWeight final : public PackedWeight {
       form_.cells +=
           tensors.scales == 1 ? " and one scale for the tensor" : " and one scale for each matrix";
     }
+    const auto* const codes = std::ranges::find(kGgufCodes, blocks.type, &GgufCodes::type);
+    if (codes == std::end(kGgufCodes) || tensors.rows == 0 ||
+        tensors.columns % blocks.values != 0) {
+      return;
+    }
+    codes_ = codes;
+    stored_.rows = tensors.rows;
+    stored_.columns = tensors.columns;
+    stored_.batches = tensors.elements / (tensors.rows * tensors.columns);
+    stored_.group = codes->group;
+    stored_.bits = form->bits;
+    stored_.element = codes->element;
+    stored_.scale = codes->scale;
+    stored_.zero = codes->zero;
+    if (codes->bias_bytes != 0) stored_.bias = DataType::kFloat16;
+    if (tensors.scale) {
+      stored_.global_use = Factor::kMultiplies;
+      stored_.globals = tensors.scales;
+    }
+  }
+
+  const StoredCodes* stored_codes() const override { return codes_ != nullptr ? this : nullptr; }
+  const StoredForm& stored() const override { return stored_; }
+  CodeLines ReadCodes(const formats::TensorReader& reader, std::uint64_t batch, std::uint64_t first,
+                      std::uint64_t count) const override {
+    CodeLines lines = MakeLines(count, stored_.columns, stored_.bits);
+    const std::vector<std::byte> bytes = ReadRows(reader, batch, first, count);
+    const std::size_t skipped = codes_->scale_bytes + codes_->bias_bytes;
+    const std::size_t size = blocks_.bytes - skipped;  // of a block's codes
+    const std::uint64_t of_row = stored_.columns / blocks_.values;
+    for (std::uint64_t block = 0; block < count * of_row; ++block) {
+      const std::byte* const from = bytes.data() + block * blocks_.bytes + skipped;
+      std::byte* const to =
+          lines.bytes.data() + block / of_row * lines.stride + block % of_row * size;
+      if (stored_.bits == 8) {
+        for (std::size_t i = 0; i < size; ++i) to[i] = from[i] ^ std::byte{0x80};
+        continue;
+      }
+      constexpr std::byte kLow{0x0F};
+      const auto half = static_cast<std::size_t>(codes_->run / 2);
+      for (std::size_t run = 0; run < size; run += half) {
+        for (std::size_t i = 0; i < half; i += 2) {
+          const std::byte one = from[run + i], other = from[run + i + 1];
+          to[run + i / 2] = (one & kLow) | other << 4;
+          to[run + half / 2 + i / 2] = one >> 4 | (other & ~kLow);
+        }
+      }
+    }
+    return lines;
+  }
+  std::vector<std::byte> ReadScales(const formats::TensorReader& reader, std::uint64_t batch,
+                                    std::uint64_t first, std::uint64_t count) const override {
+    return ReadOfBlocks(reader, batch, first, count, 0, codes_->scale_bytes);
+  }
+  std::vector<std::byte> ReadBiases(const formats::TensorReader& reader, std::uint64_t batch,
+                                    std::uint64_t first, std::uint64_t count) const override {
+    return ReadOfBlocks(reader, batch, first, count, codes_->scale_bytes, codes_->bias_bytes);
+  }
+  std::vector<float> ReadGlobals(const formats::TensorReader& reader) const override {
+    std::vector<float> all(static_cast<std::size_t>(stored_.globals));
+    if (tensors_.scale) reader.Read(*tensors_.scale, 0, std::as_writable_bytes(std::span(all)));
+    return all;
   }
 
   const Form& form() const override { return form_; }
@@ -166,6 +253,23 @@ class GgufWeight final : public PackedWeight {
   bool HasNegativeScales() const override { return true; }
 
  private:
+  // The blocks of some rows of a matrix.
+  std::vector<std::byte> ReadRows(const formats::TensorReader& reader, std::uint64_t batch,
+                                  std::uint64_t first, std::uint64_t count) const {
+    const std::uint64_t begin = (batch * stored_.rows + first) * stored_.columns;
+    return ReadBlocks(reader, {0, begin, begin + count * stored_.columns});
+  }
+  // Bytes [at, at + n) of each of them.
+  std::vector<std::byte> ReadOfBlocks(const formats::TensorReader& reader, std::uint64_t batch,
+                                      std::uint64_t first, std::uint64_t count, std::size_t at,
+                                      std::size_t n) const {
+    const std::vector<std::byte> bytes = ReadRows(reader, batch, first, count);
+    std::vector<std::byte> found(bytes.size() / blocks_.bytes * n);
+    for (std::size_t i = 0; i * n < found.size(); ++i) {
+      std::memcpy(found.data() + i * n, bytes.data() + i * blocks_.bytes + at, n);
+    }
+    return found;
+  }
   std::vector<std::byte> ReadBlocks(const formats::TensorReader& reader, const Place& place) const {
     std::vector<std::byte> bytes(static_cast<std::size_t>(BytesOf(place.end - place.begin)));
     reader.Read(tensors_.codes, BytesOf(place.begin), bytes);
@@ -178,6 +282,8 @@ class GgufWeight final : public PackedWeight {
   const GgufBlocks& blocks_;
   GgufTensors tensors_;
   Form form_;
+  const GgufCodes* codes_ = nullptr;
+  StoredForm stored_;
 };
 
 }  // namespace

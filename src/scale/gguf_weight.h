@@ -20,6 +20,7 @@ struct GgufTensors {
   // A float32 that multiplies all, or one for each of so many matrices of equal size.
   std::optional<std::size_t> scale = {};
   std::uint64_t scales = 1;
+  std::uint64_t rows = 0, columns = 0;  // of each matrix; 0: it is none
 };
 
 // Of a tensor whose size is that of its blocks.

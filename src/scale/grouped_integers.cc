@@ -16,6 +16,7 @@
 
 #include "core/round_to_odd.h"
 #include "files/error.h"
+#include "scale/stored_codes.h"
 #include "scale/stretch.h"
 
 namespace tensorcast::scale {
@@ -40,36 +41,46 @@ bool IsTransposed(CodeOrder order) {
   return order == CodeOrder::kWordRows || order == CodeOrder::kShuffledColumns;
 }
 
-// Numbers of rows [first, first + rows) as float32, row by row.
-std::vector<float> LoadNumbers(const formats::TensorReader& reader, const GroupNumbers& numbers,
-                               std::uint64_t batch, std::uint64_t all_rows, std::uint64_t first,
-                               std::uint64_t rows, std::uint64_t groups) {
+// Rows [first, first + rows) of one of stacked matrices.
+struct RowsOf {
+  std::uint64_t batch, all_rows, first, rows;
+};
+
+// Numbers of these rows as they are stored, row by row.
+std::vector<std::byte> LoadStored(const formats::TensorReader& reader, const GroupNumbers& numbers,
+                                  const RowsOf& of, std::uint64_t groups) {
   const auto size = static_cast<std::uint64_t>(FindType(numbers.type)->bits) / 8;
-  const auto load = [&](std::uint64_t index, std::uint64_t n, std::vector<float>& values) {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(n * size));
-    reader.Read(numbers.tensor, index * size, bytes);
-    values.resize(static_cast<std::size_t>(n));
-    Require(Cast(numbers.type, bytes, DataType::kFloat32, std::as_writable_bytes(std::span(values)),
-                 n));
+  std::vector<std::byte> result(static_cast<std::size_t>(of.rows * groups * size)), read;
+  const auto load = [&](std::uint64_t index, std::uint64_t n) {
+    read.resize(static_cast<std::size_t>(n * size));
+    reader.Read(numbers.tensor, index * size, read);
   };
-  std::vector<float> result(static_cast<std::size_t>(rows * groups)), read;
+  const auto put = [&](std::uint64_t to, std::uint64_t from, std::uint64_t n) {
+    std::copy_n(read.begin() + static_cast<std::ptrdiff_t>(from * size),
+                static_cast<std::ptrdiff_t>(n * size),
+                result.begin() + static_cast<std::ptrdiff_t>(to * size));
+  };
   if (numbers.width == 0) {
-    load(0, 1, read);
-    std::ranges::fill(result, read.front());
-    return result;
-  }
-  if (numbers.is_transposed) {
+    load(0, 1);
+    for (std::uint64_t i = 0; i < of.rows * groups; ++i) put(i, 0, 1);
+  } else if (numbers.is_transposed) {
     for (std::uint64_t g = 0; g < groups; ++g) {
-      load((batch * groups + g) * numbers.width + first, rows, read);
-      for (std::uint64_t r = 0; r < rows; ++r) result[r * groups + g] = read[r];
+      load((of.batch * groups + g) * numbers.width + of.first, of.rows);
+      for (std::uint64_t r = 0; r < of.rows; ++r) put(r * groups + g, r, 1);
     }
-    return result;
+  } else {
+    load((of.batch * of.all_rows + of.first) * numbers.width, of.rows * numbers.width);
+    for (std::uint64_t r = 0; r < of.rows; ++r) put(r * groups, r * numbers.width, groups);
   }
-  load((batch * all_rows + first) * numbers.width, rows * numbers.width, read);
-  for (std::uint64_t r = 0; r < rows; ++r) {
-    std::copy_n(read.begin() + static_cast<std::ptrdiff_t>(r * numbers.width), groups,
-                result.begin() + static_cast<std::ptrdiff_t>(r * groups));
-  }
+  return result;
+}
+
+// The same as float32.
+std::vector<float> LoadNumbers(const formats::TensorReader& reader, const GroupNumbers& numbers,
+                               const RowsOf& of, std::uint64_t groups) {
+  std::vector<float> result(static_cast<std::size_t>(of.rows * groups));
+  Require(Cast(numbers.type, LoadStored(reader, numbers, of, groups), DataType::kFloat32,
+               std::as_writable_bytes(std::span(result)), result.size()));
   return result;
 }
 
@@ -246,7 +257,7 @@ class GroupedRows final : public PackedWeight::Part {
   CastPlan to_float_;  // of the codes
 };
 
-class GroupedIntegers final : public PackedWeight {
+class GroupedIntegers final : public PackedWeight, public StoredCodes {
  public:
   explicit GroupedIntegers(IntegerGroups groups) : groups_(std::move(groups)) {
     const CodeMatrix& codes = groups_.codes;
@@ -266,10 +277,45 @@ class GroupedIntegers final : public PackedWeight {
     part_rows_ = std::min(part_rows_, std::max<std::uint64_t>(codes.rows, 1));
     parts_ = (codes.rows + part_rows_ - 1) / part_rows_;
     is_too_long_ = line > kMostPartBytes / kRowGrain;
+    stored_.batches = groups_.batches;
+    stored_.rows = codes.rows;
+    stored_.columns = codes.columns;
+    stored_.group = groups_.group;
+    stored_.bits = codes.bits;
+    stored_.scale = groups_.scales.type;
+    stored_.zero = groups_.zero;
+    stored_.has_zeros = groups_.zeros.has_value();
+    if (groups_.biases) stored_.bias = groups_.biases->type;
+    stored_.has_order = groups_.order.has_value();
   }
 
   const Form& form() const override { return form_; }
   bool HasNegativeScales() const override { return groups_.biases.has_value(); }
+
+  const StoredCodes* stored_codes() const override { return this; }
+  const StoredForm& stored() const override { return stored_; }
+  bool IsReadInBands() const override { return IsTransposed(groups_.codes.order); }
+  CodeLines ReadCodes(const formats::TensorReader& reader, std::uint64_t batch, std::uint64_t first,
+                      std::uint64_t count) const override {
+    return LoadLines(reader, groups_.codes, batch, first, count);
+  }
+  std::vector<std::byte> ReadScales(const formats::TensorReader& reader, std::uint64_t batch,
+                                    std::uint64_t first, std::uint64_t count) const override {
+    return LoadStored(reader, groups_.scales, {batch, stored_.rows, first, count}, groups());
+  }
+  std::vector<std::byte> ReadBiases(const formats::TensorReader& reader, std::uint64_t batch,
+                                    std::uint64_t first, std::uint64_t count) const override {
+    if (!groups_.biases) return {};
+    return LoadStored(reader, *groups_.biases, {batch, stored_.rows, first, count}, groups());
+  }
+  std::vector<std::int16_t> ReadZeros(const formats::TensorReader& reader, std::uint64_t batch,
+                                      std::uint64_t first, std::uint64_t count) const override {
+    std::call_once(checked_, [&] { CheckZeros(reader); });
+    return groups_.zeros ? LoadZeros(reader, batch, first, count) : std::vector<std::int16_t>();
+  }
+  std::vector<std::uint32_t> ReadOrder(const formats::TensorReader& reader) const override {
+    return groups_.order ? LoadOrder(reader) : std::vector<std::uint32_t>();
+  }
 
   Place PlaceOf(std::uint64_t element) const override {
     const CodeMatrix& codes = groups_.codes;
@@ -297,7 +343,7 @@ class GroupedIntegers final : public PackedWeight {
     loaded.groups = groups_.groups();
     loaded.lines = LoadLines(reader, codes, batch, first, rows);
     const auto numbers = [&](const GroupNumbers& of) {
-      return LoadNumbers(reader, of, batch, codes.rows, first, rows, loaded.groups);
+      return LoadNumbers(reader, of, {batch, codes.rows, first, rows}, loaded.groups);
     };
     loaded.scales = numbers(groups_.scales);
     if (groups_.biases) loaded.biases = numbers(*groups_.biases);
@@ -310,6 +356,8 @@ class GroupedIntegers final : public PackedWeight {
   }
 
  private:
+  std::uint64_t groups() const { return groups_.groups(); }
+
   [[noreturn]] void Fail(const formats::TensorReader& reader, ErrorKind kind,
                          const std::string& why) const {
     const std::string& name = reader.contents().tensors[groups_.codes.tensor].name;
@@ -383,6 +431,7 @@ class GroupedIntegers final : public PackedWeight {
 
   const IntegerGroups groups_;
   Form form_;
+  StoredForm stored_;
   std::uint64_t part_rows_ = 1, parts_ = 1;  // of a matrix
   bool is_too_long_ = false;
   mutable std::once_flag checked_;

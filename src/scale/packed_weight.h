@@ -22,6 +22,8 @@
 
 namespace tensorcast::scale {
 
+class StoredCodes;  // scale/stored_codes.h
+
 class PackedWeight {
  public:
   // What it is, in words and for a configuration to be held against.
@@ -70,6 +72,9 @@ class PackedWeight {
   virtual ScaleFindings FindOddBlocks(const formats::TensorReader&) const { return {}; }
   // Whether its quantiser writes negative scales.
   virtual bool HasNegativeScales() const { return false; }
+  // Its codes and what belongs to them as they stand; null: they have no rows, or are more than
+  // codes (rotated, by tables).
+  virtual const StoredCodes* stored_codes() const { return nullptr; }
   // All scales that no quantiser writes, counted; nothing: they are the numbers of one tensor.
   virtual std::optional<ScaleFindings> CountScales(const formats::TensorReader& reader) const;
 };

@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "scale/applier.h"
+#include "scale/code_writer.h"
 #include "scale/dequantiser.h"
 #include "scale/matrix_parts.h"
+#include "scale/stored_codes.h"
 #include "scale/stretch.h"
 
 namespace tensorcast::scale {
@@ -85,14 +88,68 @@ class CellsPart final : public PackedWeight::Part {
   mutable Target target_ = Target::kBest;
 };
 
-class ReorderedWeight final : public PackedWeight {
+class ReorderedWeight final : public PackedWeight, public StoredCodes {
  public:
   explicit ReorderedWeight(ReorderedCells cells)
       : cells_(std::move(cells)),
         parts_(cells_.partition.rows, cells_.partition.columns,
-               FindType(cells_.scaling.element)->bits) {}
+               FindType(cells_.scaling.element)->bits) {
+    const Partition& partition = cells_.partition;
+    stored_.rows = partition.rows;
+    stored_.columns = partition.columns;
+    stored_.group = std::min(partition.block_columns, partition.columns);
+    stored_.bits = bits();
+    if (FindType(cells_.scaling.element)->is_integer()) {
+      stored_.zero = 1 << (bits() - 1);
+    } else {
+      stored_.element = cells_.scaling.element;
+    }
+    stored_.scale = cells_.scaling.scale;
+    stored_.global_use = cells_.global ? cells_.scaling.global_use : Factor::kNone;
+    stored_.globals = cells_.global ? 1 : 0;
+  }
 
   const Form& form() const override { return cells_.form; }
+
+  const StoredCodes* stored_codes() const override { return this; }
+  const StoredForm& stored() const override { return stored_; }
+  CodeLines ReadCodes(const formats::TensorReader& reader, std::uint64_t, std::uint64_t first,
+                      std::uint64_t count) const override {
+    CodeLines lines = MakeLines(count, stored_.columns, bits());
+    // Rows that are no whole bytes follow each other in the middle of one.
+    const auto width = stored_.columns * static_cast<std::uint64_t>(bits());
+    const std::uint64_t at_once = width % 8 == 0 ? count : 1;
+    for (std::uint64_t done = 0; done < count; done += at_once) {
+      const std::vector<std::byte> some =
+          LoadCodes(reader, {first + done, at_once, 0, stored_.columns});
+      const auto size = static_cast<std::size_t>((width + 7) / 8);
+      for (std::uint64_t r = 0; r < at_once; ++r) {
+        std::memcpy(lines.bytes.data() + (done + r) * lines.stride, some.data() + r * size, size);
+      }
+    }
+    if (stored_.IsInteger()) {
+      for (std::byte& code : lines.bytes) code ^= std::byte{0x80};
+    }
+    return lines;
+  }
+  std::vector<std::byte> ReadScales(const formats::TensorReader& reader, std::uint64_t,
+                                    std::uint64_t first, std::uint64_t count) const override {
+    const Partition& cells = cells_.partition;
+    if (cells.cells() != 1) {
+      return LoadScales(reader, {first, count, 0, cells.columns},
+                        cells.CellsOf(first * cells.columns, count * cells.columns));
+    }
+    const std::vector<std::byte> one = LoadScales(reader, {0, 1, 0, 1}, {0, 1});
+    std::vector<std::byte> scales;
+    for (std::uint64_t r = 0; r < count; ++r) scales.insert(scales.end(), one.begin(), one.end());
+    return scales;
+  }
+  std::vector<float> ReadGlobals(const formats::TensorReader& reader) const override {
+    if (!cells_.global) return {};
+    std::vector<float> all(1);
+    reader.Read(*cells_.global, 0, std::as_writable_bytes(std::span(all)));
+    return all;
+  }
   Place PlaceOf(std::uint64_t element) const override { return parts_.PlaceOf(element); }
 
   std::unique_ptr<const Part> Load(const formats::TensorReader& reader,
@@ -226,6 +283,7 @@ class ReorderedWeight final : public PackedWeight {
 
   const ReorderedCells cells_;
   const MatrixParts parts_;
+  StoredForm stored_;
 };
 
 }  // namespace

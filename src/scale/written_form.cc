@@ -11,6 +11,7 @@
 #include "core/enum_names.h"
 #include "core/shape.h"
 #include "scale/gguf_blocks.h"
+#include "scale/grouped_integers.h"
 #include "scale/reordered_cells.h"
 #include "scale/scale_search.h"
 #include "scale/written_groups.h"
@@ -92,6 +93,11 @@ bool WrittenForm::NeedsAllValues(std::span<const std::uint64_t> shape) const {
   return cells() == CellsBy::kTensor || HasGlobal() || PartitionOf(shape).shares_cells;
 }
 
+IntegerForm WrittenForm::Integers() const {
+  if (integers.bits != 0 || !IsOfGroups()) return integers;
+  return {format->group_bits, format->block_columns, !format->is_asymmetric};
+}
+
 bool WrittenForm::HasGlobal() const { return *this && scaling().global_use != Factor::kNone; }
 
 ScaleRule WrittenForm::plain_rule() const {
@@ -125,7 +131,7 @@ std::vector<std::uint64_t> WrittenForm::ShapeOf(std::span<const std::uint64_t> s
 }
 
 std::string WrittenForm::Text() const {
-  std::string text(format->name);
+  std::string text(integers.bits != 0 ? GroupedFormat(integers.bits) : format->name);
   if (dialect != nullptr) text.append(" (").append(dialect->layout).append(")");
   if (IsOfGroups()) {
     text += format->block_columns == 0 ? ", one scale for a row"
@@ -197,7 +203,7 @@ std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view n
     case CellsBy::kBlocks:
       scales.end()[-2] = CellsAlong(shape.end()[-2], format.block_rows);
       [[fallthrough]];
-    case CellsBy::kGroups: scales.back() = CellsAlong(shape.back(), format.block_columns); break;
+    case CellsBy::kGroups: scales.back() = CellsAlong(scales.back(), format.block_columns); break;
   }
   if (layout.has_tiled_scales) {
     const std::uint64_t tiles = ScaleTiles::Of(scales.back()).columns;
@@ -243,7 +249,7 @@ std::span<const std::string_view> ScaledLayouts() {
   static const std::vector<std::string_view> kLayouts = [] {
     std::vector<std::string_view> layouts;
     for (const scale::Dialect* const dialect : scale::Dialects()) {
-      if (!dialect->layout.empty()) layouts.push_back(dialect->layout);
+      if (!dialect->written.empty()) layouts.push_back(dialect->layout);
     }
     return layouts;
   }();

@@ -41,6 +41,16 @@ ScaleRule RuleOfBlocks(const ScaledFormat& format);
 // "pow2"; both names of a rule that the format does not take.
 std::string_view RuleName(const ScaledFormat& format, ScaleRule rule);
 
+// Integers in groups, which formats of other names do not say: of how many bits, and whose group.
+struct IntegerForm {
+  int bits = 0;             // 0: it is none
+  std::uint64_t group = 0;  // columns that share a scale; 0: all of a row
+  bool is_symmetric = true;
+  bool has_order = false;  // groups have an order of their own
+
+  bool operator==(const IntegerForm&) const = default;
+};
+
 // A format with all that is open of it decided.
 struct WrittenForm {
   const ScaledFormat* format = nullptr;   // null: it is no scaled form
@@ -50,6 +60,7 @@ struct WrittenForm {
   // In a model's layout, the axis along which each index has a scale; without one the tensor has
   // one scale.
   std::optional<std::uint32_t> axis = {};
+  IntegerForm integers = {};
   // Rows are rotated in groups of so many columns before they become codes (rotated_rows.h).
   std::uint32_t rotation = 0;
 
@@ -71,6 +82,8 @@ struct WrittenForm {
   bool IsOfBlocks() const;
   // Integers in groups: made by rules of their own.
   bool IsOfGroups() const { return *this && format->group_bits != 0; }
+  // What integers in groups it has; none: bits are 0.
+  IntegerForm Integers() const;
   // Has the whole tensor to be read before its first code is known?
   bool NeedsAllValues(std::span<const std::uint64_t> shape) const;
   // What a scale is of: the format's cells, but that a model's tensor of rows may have one scale.

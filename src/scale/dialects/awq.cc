@@ -135,12 +135,11 @@ constexpr WrittenLayout kAwqWritten[] = {{.format = "int4-group",
                                           .zeros = ".qzeros"}};
 
 WrittenConfig WriteAwq(const QuantisedModules& modules) {
-  const ScaledFormat& format = *modules.written.front().form.format;
+  const IntegerForm form = modules.written.front().form.Integers();
   json::OrderedJson json = json::OrderedJson::object();
   json["quant_method"] = kAwqMethods[0];
-  json["bits"] = format.group_bits;
-  json["group_size"] =
-      format.block_columns != 0 ? json::OrderedJson(format.block_columns) : json::OrderedJson(-1);
+  json["bits"] = form.bits;
+  json["group_size"] = form.group != 0 ? json::OrderedJson(form.group) : json::OrderedJson(-1);
   json["zero_point"] = true;  // there are zero points, if all alike
   json["version"] = "gemm";
   json["modules_to_not_convert"] = IgnoredModules(LayerNames::kParts, modules);

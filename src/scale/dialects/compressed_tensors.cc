@@ -141,7 +141,32 @@ std::string_view CompressionFormat(const ScaledFormat& format) {
   return format.scaling.scale == DataType::kFloat8E8M0 ? "mxfp8-quantized" : "float-quantized";
 }
 
+std::string_view CompressionFormat(const WrittenForm& form) {
+  return form.integers.bits != 0 ? "pack-quantized" : CompressionFormat(*form.format);
+}
+
+// Of integers in groups; activations stay what they are.
+Json IntegerScheme(const WrittenGroup& group, bool is_alone) {
+  const IntegerForm& form = group.form.integers;
+  Json weights = Json::object();
+  weights["num_bits"] = form.bits;
+  weights["type"] = "int";
+  weights["strategy"] = form.group == 0 ? "channel" : "group";
+  weights["group_size"] = form.group == 0 ? Json() : Json(form.group);
+  weights["symmetric"] = form.is_symmetric;
+  weights["dynamic"] = false;
+  weights["actorder"] = form.has_order ? Json("group") : Json();
+  Json json = Json::object();
+  json["targets"] = is_alone ? Json::array({"Linear"}) : Json(group.modules);
+  json["weights"] = std::move(weights);
+  json["input_activations"] = nullptr;
+  json["output_activations"] = nullptr;
+  json["format"] = CompressionFormat(group.form);
+  return json;
+}
+
 Json Scheme(const WrittenGroup& group, bool is_alone) {
+  if (group.form.integers.bits != 0) return IntegerScheme(group, is_alone);
   const ScaledFormat& format = *group.form.format;
   const bool is_power = format.scaling.scale == DataType::kFloat8E8M0;
   const bool is_nvfp4 = format.scaling.scale == DataType::kFloat8E4M3FN;
@@ -200,7 +225,7 @@ WrittenConfig WriteCompressedTensors(const QuantisedModules& modules) {
   json["quant_method"] = "compressed-tensors";
   json["quantization_status"] = "compressed";
   json["format"] =
-      is_alone ? CompressionFormat(*modules.written.front().form.format) : "mixed-precision";
+      is_alone ? CompressionFormat(modules.written.front().form) : "mixed-precision";
   json["config_groups"] = Json::object();
   for (const WrittenGroup& group : modules.written) {
     Json& groups = json["config_groups"];

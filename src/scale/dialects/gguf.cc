@@ -46,6 +46,10 @@ PackedReading ReadGgufTensors(const PackedTensors& tensors) {
     return reading;
   }
   GgufTensors made = {tensors.codes, codes.elements};
+  if (codes.shape.size() > 1 && codes.elements != 0) {
+    made.rows = codes.shape.end()[-2];
+    made.columns = codes.shape.back();
+  }
   if (const std::optional<std::size_t> scale = tensors.Find(".scale")) {
     const formats::TensorInfo& info = tensors.Info(*scale);
     const bool is_each = codes.shape.size() > 2 && info.elements == codes.shape[0];

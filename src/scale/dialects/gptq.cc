@@ -85,17 +85,20 @@ PackedReading ReadGptqTensors(const PackedTensors& tensors) {
   return reading.Fits() || !is_said ? std::move(reading) : RefuseQweight(tensors, settings, false);
 }
 
-// Its readers take the first regular expression that a name matches; "-:" leaves a module alone.
+// A module by a regular expression behind a mark: "-:" leaves it alone, "+:" says it is otherwise.
+// Its readers take the first that a name matches.
+std::string ModulePattern(std::string_view mark, std::string_view module) {
+  std::string pattern = std::string(mark) + "^";
+  for (const char c : module) {
+    if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern + "$";
+}
+
 Json LeftAlone(std::span<const std::string> modules) {
   Json dynamic = Json::object();
-  for (const std::string& module : modules) {
-    std::string pattern = "-:^";
-    for (const char c : module) {
-      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) pattern += '\\';
-      pattern += c;
-    }
-    dynamic[pattern + "$"] = Json::object();
-  }
+  for (const std::string& module : modules) dynamic[ModulePattern("-:", module)] = Json::object();
   return dynamic;
 }
 
@@ -129,20 +132,37 @@ constexpr WrittenLayout kGptqWritten[] = {WrittenQweight("int4-group"),
 // Version 2 of the format, in which zero points stand as they are. A head outside of the layers is
 // left alone by its readers unless it is said to be quantised.
 WrittenConfig WriteGptq(const QuantisedModules& modules) {
-  const WrittenGroup& written = modules.written.front();
-  const ScaledFormat& format = *written.form.format;
+  const auto integers = [](const WrittenGroup& group) { return group.form.Integers(); };
+  const auto size = [](const IntegerForm& form) {
+    return form.group != 0 ? Json(form.group) : Json(-1);
+  };
+  const IntegerForm usual = integers(*std::ranges::max_element(
+      modules.written, {}, [](const WrittenGroup& group) { return group.modules.size(); }));
   std::vector<std::string> plain = modules.plain;
   std::erase(plain, "lm_head");
+  Json dynamic = LeftAlone(plain);
+  bool has_head = false;
+  for (const WrittenGroup& group : modules.written) {
+    const IntegerForm form = integers(group);
+    has_head = has_head || std::ranges::count(group.modules, "lm_head") != 0;
+    if (form.bits == usual.bits && form.group == usual.group) continue;
+    for (const std::string& module : group.modules) {
+      dynamic[ModulePattern("+:", module)] = {{"bits", form.bits}, {"group_size", size(form)}};
+    }
+  }
   Json json = Json::object();
   json["quant_method"] = kGptqMethods[0];
-  json["bits"] = format.group_bits;
-  json["group_size"] = format.block_columns != 0 ? Json(format.block_columns) : Json(-1);
-  json["desc_act"] = false;
-  json["sym"] = !format.is_asymmetric;
-  json["lm_head"] = std::ranges::count(written.modules, "lm_head") != 0;
+  json["bits"] = usual.bits;
+  json["group_size"] = size(usual);
+  json["desc_act"] = std::ranges::any_of(
+      modules.written, [&](const WrittenGroup& group) { return integers(group).has_order; });
+  // As all are: zero points stand there either way.
+  json["sym"] = std::ranges::all_of(
+      modules.written, [&](const WrittenGroup& group) { return integers(group).is_symmetric; });
+  json["lm_head"] = has_head;
   json["pack_dtype"] = "int32";
   json["checkpoint_format"] = "gptq_v2";
-  json["dynamic"] = LeftAlone(plain);
+  json["dynamic"] = std::move(dynamic);
   json["meta"] = {{"quantizer", {std::string("tensorcast:") + TENSORCAST_VERSION}}};
   const std::string text = ConfigText(json);
   return {.quantization_config = text, .files = {{std::string(kGptqFile), text + "\n"}}};
@@ -499,6 +519,7 @@ constinit const Dialect kGptq = {
     .written = kGptqWritten,
     .write_config = WriteGptq,
     .edit_config = EditGptq,
+    .says_several_formats = true,
 };
 
 }  // namespace tensorcast::scale

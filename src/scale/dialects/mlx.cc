@@ -268,6 +268,10 @@ class MlxWeight {
     made.form.group = settings.group;
     made.tensor = tensors_.codes;
     made.elements = *core::CheckedProduct(reading_.shape);
+    if (made.elements != 0) {
+      made.rows = reading_.shape.end()[-2];
+      made.columns = reading_.shape.back();
+    }
     made.block = settings.group;
     made.element = settings.mode->element;
     made.scales = {.tensor = scales_, .type = settings.mode->scale};
@@ -320,9 +324,15 @@ constexpr WrittenLayout kMlxWritten[] = {MlxWritten("mxfp4"), MlxWritten("mxfp8"
 // What a module of a form is, as `quantization` says it.
 Json SettingsJson(const WrittenForm& form) {
   Json json = Json::object();
+  if (const IntegerForm integers = form.Integers(); integers.bits != 0) {
+    json["group_size"] = integers.group;
+    json["bits"] = integers.bits;
+    json["mode"] = kAffine.name;
+    return json;
+  }
   json["group_size"] = form.format->block_columns;
   json["bits"] = FindType(form.format->scaling.element)->bits;
-  json["mode"] = form.IsOfGroups() ? kAffine.name : form.format->name;
+  json["mode"] = form.format->name;
   return json;
 }
 
