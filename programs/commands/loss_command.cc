@@ -42,7 +42,7 @@ struct LossFlags {
   CastFlags cast;
   std::string input;
   std::vector<std::string> to;
-  std::string scale;  // of scaled formats
+  std::vector<std::string> scale;  // of scaled formats
 };
 
 constexpr const char* kLossDescription =
@@ -52,6 +52,7 @@ Examples:
   tensorcast loss model.safetensors --to e4m3fn --to e5m2 --to bfloat16
   tensorcast loss model.safetensors --to fp16,bf16 --tensor '*.weight' --json
   tensorcast loss model.safetensors --to fp8-block,mxfp4,nvfp4,bf16
+  tensorcast loss model.safetensors --to nvfp4 --scale plain,mse,four-over-six
   tensorcast loss weights.npy --to float4e2m1 --fail-on to_zero=1%
 
 All plain types are measured in one reading of the file (with --json in several, where it holds very
@@ -65,13 +66,21 @@ Exit codes: 0 done; 1 done, but a --fail-on limit was crossed under one of the t
 // `request`: with what a file of rules gives.
 std::vector<convert::Goal> ParseGoals(const LossFlags& flags, const convert::Request& request) {
   const std::optional<convert::Destination>& by_file = request.to;
-  const std::optional<convert::ScaleRule>& rule = request.scale_rule;
+  // "plain" is the usual rule of each format.
+  std::vector<std::optional<convert::ScaleRule>> rules;
+  for (const std::string& name : flags.scale) {
+    rules.push_back(name == "plain" ? std::nullopt
+                                    : std::optional(ParseScaleRuleArgument("--scale", name)));
+  }
+  if (rules.empty()) rules.push_back(request.scale_rule);
   std::vector<convert::Goal> goals;
   bool has_scaled = false;
   const auto add = [&](const convert::Destination& to) {
-    const convert::Goal goal = convert::GoalOf(to, {.rule = rule}, true);
-    has_scaled = has_scaled || goal.scaled;
-    if (std::find(goals.begin(), goals.end(), goal) == goals.end()) goals.push_back(goal);
+    for (const std::optional<convert::ScaleRule>& rule : rules) {
+      const convert::Goal goal = convert::GoalOf(to, {.rule = rule}, true);
+      has_scaled = has_scaled || goal.scaled;
+      if (std::find(goals.begin(), goals.end(), goal) == goals.end()) goals.push_back(goal);
+    }
   };
   for (const std::string& name : flags.to) {
     const convert::Destination to = ParseDestination("--to", name);
@@ -225,7 +234,6 @@ void SayBefore(const convert::Survey& survey, const Decisions& decided,
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<LossLimit> limits = ParseFailLimits(flags.cast.fail_on);
   convert::Request request = ParseRequest(flags.cast);
-  if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   const std::vector<convert::Goal> types = ParseGoals(flags, request);
   request.rotate = false;                                          // is a layout's own
@@ -295,7 +303,13 @@ void AddLossCommand(CommandLine& line) {
                  "A type or scaled format to measure; repeatable, or joined by commas")
       .Delimiter(',')
       .OneValue();
-  AddScaleFlag(command, flags->scale);
+  command
+      .AddOption("--scale RULE", flags->scale,
+                 "How scaled formats choose scales: plain (the usual rule), amax or pow2 (fp8-*, "
+                 "int8-row), round, up or ocp (mx*), mse, four-over-six (nvfp4); repeatable, or "
+                 "joined by commas")
+      .Delimiter(',')
+      .OneValue();
   AddCastFlags(command, flags->cast);
   command.Runs([flags] { return MeasureLoss(*flags); });
 }

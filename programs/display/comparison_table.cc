@@ -15,6 +15,7 @@
 #include "commands/comparison.h"
 #include "display/conversion_summary.h"
 #include "display/quantities.h"
+#include "display/tensor_text.h"
 #include "display/text_table.h"
 #include "report/distinct_names.h"
 #include "shell/process.h"
@@ -23,6 +24,10 @@
 
 namespace tensorcast::tool {
 namespace {
+
+std::string TextOf(const Candidate& candidate) {
+  return GoalAndRuleText(candidate.to.type, candidate.to.scaled);
+}
 
 // The SNR of every tensor under every type: as few bytes as tell it.
 class FigureTable {
@@ -94,7 +99,7 @@ std::string TypeTable(const std::vector<Candidate>& candidates, const report::Na
   }
   TextTable table(std::move(columns));
   for (const Candidate& candidate : candidates) {
-    std::vector<std::string> cells = {std::string(candidate.to.Name()), BytesText(candidate.bytes)};
+    std::vector<std::string> cells = {TextOf(candidate), BytesText(candidate.bytes)};
     if (has_bits) {
       cells.push_back(candidate.sum.worst ? BitsText(candidate) : "–");
     }
@@ -127,7 +132,7 @@ void PrintTensorTable(const std::vector<formats::TensorInfo>& tensors, const Com
   const std::size_t width = Columns(stdout);
   std::size_t types = 0;
   for (std::size_t taken = 1 + kLeastName; types < comparison.candidates.size(); ++types) {
-    const std::string name(comparison.candidates[types].to.Name());
+    const std::string name = TextOf(comparison.candidates[types]);
     taken += 2 + std::max(name.size(), kWidestFigure);
     if (types > 0 && taken > width) break;
     columns.push_back({name, true});
@@ -165,10 +170,9 @@ void PrintCrossed(const Comparison& comparison, const std::vector<LossLimit>& li
   const std::size_t columns = Columns(stdout);
   for (const Candidate& candidate : comparison.candidates) {
     for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
-      Print(
-          Wrapped(" limit crossed:",
-                  fmt::format("{}: {}", candidate.to.Name(), CrossedText(crossed, names, columns)),
-                  columns));
+      Print(Wrapped(" limit crossed:",
+                    fmt::format("{}: {}", TextOf(candidate), CrossedText(crossed, names, columns)),
+                    columns));
     }
   }
 }
@@ -181,7 +185,7 @@ void PrintAdvice(const std::vector<formats::TensorInfo>& tensors, const Comparis
     });
     if (advice) {
       Print(Wrapped(
-          " advice:", fmt::format("{}: {}", comparison.candidates[t].to.Name(), KeepText(*advice)),
+          " advice:", fmt::format("{}: {}", TextOf(comparison.candidates[t]), KeepText(*advice)),
           Columns(stdout)));
     }
   }

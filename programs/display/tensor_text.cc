@@ -58,4 +58,12 @@ std::string GoalText(DataType to, const scale::WrittenForm& scaled) {
   return std::string(scaled ? scaled.format->name : TypeName(to));
 }
 
+std::string GoalAndRuleText(DataType to, const scale::WrittenForm& scaled) {
+  std::string text = GoalText(to, scaled);
+  if (scaled && scaled.rule != scaled.format->rules.front().rule) {
+    text.append(" ").append(scale::RuleName(*scaled.format, scaled.rule));
+  }
+  return text;
+}
+
 }  // namespace tensorcast::tool

@@ -30,6 +30,8 @@ std::string ShortestText(DataType type, std::uint64_t code);
 std::string TypeText(const formats::TensorInfo& info);
 // What it becomes: a scaled format, or the type.
 std::string GoalText(DataType to, const scale::WrittenForm& scaled);
+// The same, and of a scaled format the rule of its scales unless it is the usual one: "nvfp4 mse".
+std::string GoalAndRuleText(DataType to, const scale::WrittenForm& scaled);
 
 }  // namespace tensorcast::tool
 

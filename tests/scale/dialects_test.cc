@@ -111,9 +111,8 @@ TEST(Dialects, WhatIsWrittenIsRead) {
   const std::map<std::string, std::string_view> kTakenFor = {
       {"modelopt fp8-tensor", "compressed-tensors"}, {"comfyui fp8-tensor", "compressed-tensors"}};
   // Read by read_packed, by a description or a configuration of modules (check_written.py).
-  const std::set<std::string> kDecodeThemselves = {"comfyui int8-row", "comfyui mxfp8",
-                                                   "comfyui nvfp4",    "mlx mxfp4",
-                                                   "mlx mxfp8",        "mlx nvfp4"};
+  const std::set<std::string> kDecodeThemselves = {
+      "comfyui int8-row", "comfyui mxfp8", "comfyui nvfp4", "mlx mxfp4", "mlx mxfp8", "mlx nvfp4"};
   for (const Dialect* const dialect : Dialects()) {
     if (dialect->layout == kModelLayout) continue;  // of which the graph tells
     for (const WrittenLayout& layout : dialect->written) {
