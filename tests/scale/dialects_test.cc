@@ -91,7 +91,9 @@ struct Stored {
 
   Stored(const Dialect& dialect, const WrittenLayout& layout, std::string_view name)
       : form{.format = FindScaledFormat(layout.format), .dialect = &dialect, .layout = &layout} {
-    for (const WrittenTensor& made : TensorsOf(form, name, kShape)) tensors.push_back(InfoOf(made));
+    for (const WrittenTensor& made : TensorsOf(form, name, kShape, DataType::kBfloat16)) {
+      tensors.push_back(InfoOf(made));
+    }
   }
 
   WeightTensors Weight() const {
@@ -111,9 +113,8 @@ TEST(Dialects, WhatIsWrittenIsRead) {
   const std::map<std::string, std::string_view> kTakenFor = {
       {"modelopt fp8-tensor", "compressed-tensors"}, {"comfyui fp8-tensor", "compressed-tensors"}};
   // Read by read_packed, by a description or a configuration of modules (check_written.py).
-  const std::set<std::string> kDecodeThemselves = {"comfyui int8-row", "comfyui mxfp8",
-                                                   "comfyui nvfp4",    "mlx mxfp4",
-                                                   "mlx mxfp8",        "mlx nvfp4"};
+  const std::set<std::string> kDecodeThemselves = {
+      "comfyui int8-row", "comfyui mxfp8", "comfyui nvfp4", "mlx mxfp4", "mlx mxfp8", "mlx nvfp4"};
   for (const Dialect* const dialect : Dialects()) {
     if (dialect->layout == kModelLayout) continue;  // of which the graph tells
     for (const WrittenLayout& layout : dialect->written) {

@@ -96,12 +96,12 @@ struct WrittenLayout {
   std::string_view plain = {};  // empty: the endings are appended
   Factor global_use = Factor::kNone;
   OneShape one = OneShape::kVector;
-  bool packs_codes = false;                // several to a byte, or more of these in a word
-  DataType packed = DataType::kUint8;      // of packed codes; words are little-endian
-  bool is_high_first = false;              // of two codes in a byte
-  bool splits_groups = false;              // the bytes of a group are a dimension of the codes
-  bool has_scale_bytes = false;            // scales of eight bits as uint8
-  bool has_tiled_scales = false;           // as ScaleTiles has them (reordered_cells.h), zeros between
+  bool packs_codes = false;            // several to a byte, or more of these in a word
+  DataType packed = DataType::kUint8;  // of packed codes; words are little-endian
+  bool is_high_first = false;          // of two codes in a byte
+  bool splits_groups = false;          // the bytes of a group are a dimension of the codes
+  bool has_scale_bytes = false;        // scales of eight bits as uint8
+  bool has_tiled_scales = false;       // as ScaleTiles has them (reordered_cells.h), zeros between
   // Weights are [.., inputs, outputs], and what is written is [.., outputs, inputs].
   bool is_transposed = false;
   std::uint32_t rotation = 0;  // groups of columns that may be rotated (rotated_rows.h); 0: none

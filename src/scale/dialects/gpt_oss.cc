@@ -115,8 +115,7 @@ std::optional<WrittenConfig> JoinGptOss(const QuantisedModules& modules,
   if (names.is_array()) {
     for (const WrittenGroup& group : modules.written) {
       for (const std::string& one : group.modules) {
-        std::erase(names.get_ref<json::OrderedJson::array_t&>(),
-                   json::OrderedJson(ExpertsOf(one)));
+        std::erase(names.get_ref<json::OrderedJson::array_t&>(), json::OrderedJson(ExpertsOf(one)));
       }
     }
   }
