@@ -123,6 +123,10 @@ TEST(Dialects, WhatIsWrittenIsRead) {
         EXPECT_TRUE(IsGgufWritten(layout.block));
         continue;
       }
+      if (layout.groups != GroupPlacing::kNone) {  // integers, which decode themselves, too
+        EXPECT_NE(dialect->read_packed, nullptr);
+        continue;
+      }
       const std::string what = std::string(dialect->layout) + " " + std::string(layout.format);
       const Stored stored(*dialect, layout, kWeight);
       const WeightTensors weight = stored.Weight();
