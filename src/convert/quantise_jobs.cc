@@ -66,7 +66,9 @@ class QuantiseJob {
     const std::uint64_t cell =
         std::max<std::uint64_t>(1, std::min(partition_.block_rows, partition_.rows) *
                                        std::min(partition_.block_columns, partition_.columns));
-    const std::uint64_t bits = BitsOf(in_type_) + BitsOf(scaling_.element) + 64 / cell + 1;
+    // Of rows that are rotated there are the tensor's own values and those of the codes, too.
+    const std::uint64_t others = rotation_ != 0 ? BitsOf(info_.type) + 2 * BitsOf(in_type_) : 0;
+    const std::uint64_t bits = BitsOf(in_type_) + others + BitsOf(scaling_.element) + 64 / cell + 1;
     CheckStatus(
         CastPlan::Bind(DataType::kFloat64, scaling_.scale, {}, &store_scales_, options.target),
         info_);
@@ -587,6 +589,15 @@ std::optional<std::uint32_t> GroupOf(const TensorJob& job, const JobOptions& opt
 std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> shape,
                           const JobOptions& options) {
   if (IsTurned(job)) return WorkersOf(options) * GroupBytesOf(options);
+  const scale::WrittenLayout* const layout = job.scaled.layout;
+  if (layout != nullptr && layout->is_transposed) {
+    return TransposedInput::BytesFor(shape) * WorkersOf(options);
+  }
+  if (layout != nullptr && layout->has_tiled_scales) {
+    // A band of rows of tiles, in order and as it is written.
+    const std::uint64_t groups = shape.back() / job.scaled.format->block_columns;
+    return 2 * scale::ScaleTiles::kRows * (groups + 3) * WorkersOf(options);
+  }
   if (ReadingsOf(job, shape) == 1 || job.scaled.cells() == CellsBy::kGroups) return 0;
   return job.scaled.PartitionOf(shape).cells() * sizeof(double) * (WorkersOf(options) + 1);
 }

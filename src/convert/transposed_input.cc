@@ -43,6 +43,11 @@ std::uint64_t TransposedInput::RowsAtOnce() const {
   return std::min(outputs_, kBytesAtOnce * 8 / bits_);
 }
 
+std::uint64_t TransposedInput::BytesFor(std::span<const std::uint64_t> shape) {
+  // As many bytes again at most for codes, and for what is read and scales.
+  return 4 * kBytesAtOnce * std::min(shape.end()[-2], UINT64_MAX / (4 * kBytesAtOnce));
+}
+
 void TransposedInput::Read(std::uint64_t first, std::uint64_t count,
                            std::span<std::byte> out) const {
   if (bits_ < 8) std::ranges::fill(out, std::byte{0});

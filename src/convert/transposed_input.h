@@ -23,6 +23,8 @@ class TransposedInput {
   std::uint64_t columns() const { return inputs_; }
   // Rows that should be read at once, so that what is read of the file at once is no small thing.
   std::uint64_t RowsAtOnce() const;
+  // What so many rows of a tensor of this shape and their codes of four bits take at most.
+  static std::uint64_t BytesFor(std::span<const std::uint64_t> shape);
 
   // Elements of `count` rows from `first` on, counted over all matrices, to the first of `out` on,
   // which has whole bytes for them.

@@ -22,6 +22,11 @@ namespace {
 constexpr std::size_t kMostGroup = 256;
 using Group = std::array<std::int32_t, kMostGroup>;
 
+std::int32_t SignedByte(std::byte byte) {
+  const auto code = static_cast<std::uint8_t>(byte);
+  return code - (code >> 7 << 8);
+}
+
 // The sums of a group, one base-4 digit of the index after the other.
 void Rotate(std::int32_t* codes, std::size_t size) {
   for (std::size_t step = 1; step < size; step *= 4) {
@@ -108,10 +113,7 @@ class RotatedPart final : public PackedWeight::Part {
 
   void Unpack(std::size_t first, Group& codes) const {
     if (bits_ == 8) {
-      for (std::size_t i = 0; i < group_; ++i) {
-        const auto code = static_cast<std::uint8_t>(loaded_.codes[first + i]);
-        codes[i] = code - (code >> 7 << 8);
-      }
+      for (std::size_t i = 0; i < group_; ++i) codes[i] = SignedByte(loaded_.codes[first + i]);
       return;
     }
     for (std::size_t i = 0; i < group_ / 2; ++i) {
@@ -187,7 +189,7 @@ void DecodeRotated(std::span<const std::byte> codes, double scale, std::size_t g
   const double factor = scale / std::sqrt(static_cast<double>(group));
   Group some;
   for (std::size_t first = 0; first < codes.size(); first += group) {
-    for (std::size_t i = 0; i < group; ++i) some[i] = static_cast<std::int8_t>(codes[first + i]);
+    for (std::size_t i = 0; i < group; ++i) some[i] = SignedByte(codes[first + i]);
     Rotate(some.data(), group);
     for (std::size_t i = 0; i < group; ++i) values[first + i] = some[i] * factor + 0.0;
   }

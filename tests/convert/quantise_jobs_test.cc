@@ -14,10 +14,26 @@
 namespace tensorcast::convert {
 namespace {
 
-constexpr ScaledFormat kWritten[] = {
-    ScaledFormat::kFp8Tensor, ScaledFormat::kFp8Row, ScaledFormat::kFp8Block,
-    ScaledFormat::kInt8Row,   ScaledFormat::kMxfp8,  ScaledFormat::kMxfp6,
-    ScaledFormat::kMxfp4,     ScaledFormat::kNvfp4,
+struct Written {
+  ScaledFormat format;
+  const char* layout = "";  // the usual one
+  bool rotate = false;
+};
+// Layouts that have their scales in another order than their cells, or read a weight in another.
+constexpr Written kWritten[] = {
+    {ScaledFormat::kFp8Tensor},
+    {ScaledFormat::kFp8Row},
+    {ScaledFormat::kFp8Block},
+    {ScaledFormat::kInt8Row},
+    {ScaledFormat::kMxfp8},
+    {ScaledFormat::kMxfp6},
+    {ScaledFormat::kMxfp4},
+    {ScaledFormat::kNvfp4},
+    {ScaledFormat::kNvfp4, "mlx"},
+    {ScaledFormat::kMxfp8, "comfyui"},
+    {ScaledFormat::kNvfp4, "comfyui"},
+    {ScaledFormat::kInt8Row, "comfyui", true},
+    {ScaledFormat::kMxfp4, "gpt-oss"},
 };
 
 class QuantiseJobs : public Plans {
@@ -35,19 +51,32 @@ class QuantiseJobs : public Plans {
                  io::Tensor("double.weight", DataType::kFloat64, {40, 992}),
                  io::Tensor("norm.weight", DataType::kFloat32, {2048})});
   }
+
+  // For layouts that ask for whole tiles, groups of 256 columns or [experts, inputs, outputs]. Of
+  // rows that are rotated a type without NaN and infinities leaves something.
+  std::string MakeWholeWeights() {
+    return Make("whole.safetensors",
+                {io::Tensor("long.weight", DataType::kFloat4E2M1, {32, 75776}),
+                 io::Tensor("even.weight", DataType::kFloat16, {256, 1024}),
+                 io::Tensor("tall.weight", DataType::kFloat32, {288, 96}),
+                 io::Tensor("l.experts.gate_up_proj", DataType::kBfloat16, {3, 96, 2111}),
+                 io::Tensor("l.experts.down_proj", DataType::kFloat4E2M1, {2, 1184, 333})});
+  }
 };
 
 TEST_F(QuantiseJobs, AreTheSameForAllBuffersAndThreads) {
-  const std::string input = MakeWeights();
+  const std::string input = MakeWeights(), whole = MakeWholeWeights();
   const std::unique_ptr<Executor> threads = MakeTbbExecutor(4);
-  for (const ScaledFormat format : kWritten) {
-    SCOPED_TRACE(ScaledFormatName(format));
+  for (const auto& [format, layout, rotate] : kWritten) {
+    SCOPED_TRACE(std::string(ScaledFormatName(format)) + " " + layout);
     Request request;
-    request.files = {{input, Path("out.safetensors")}};
+    request.files = {{*layout == 0 ? input : whole, Path("out.safetensors")}};
     request.to = format;
+    request.layout = layout;
+    request.rotate = rotate;
     const ConversionPlan plan = PlanOf(request);
     const Ran large = RunPlan(plan, std::size_t{64} << 20, nullptr);
-    ASSERT_GE(large.losses.size(), 4u);
+    ASSERT_GE(large.losses.size(), 2u);
     for (const std::size_t buffer : {std::size_t{1}, std::size_t{256} << 10}) {
       const Ran small = RunPlan(plan, buffer, buffer == 1 ? nullptr : threads.get());
       const auto differs = std::ranges::mismatch(small.bytes, large.bytes).in1;
