@@ -167,7 +167,8 @@ struct Request {
   std::optional<ScaleRule> scale_rule;
   // One of RepackLayouts: weights that are quantised go into it with the codes and values that they
   // have, and all other tensors stay as they are; without `to`, `rules`, `layout`, `keep` and what
-  // else says how to cast. A weight of which a code or a value would change is refused (kUnsupported).
+  // else says how to cast. A weight of which a code or a value would change is refused
+  // (kUnsupported).
   std::string repack;
   // Of integers in groups: 32, 64 or 128 columns that share a scale; 0: those of a row do. None:
   // 128, in the layout mlx 64.
@@ -274,7 +275,8 @@ struct PlannedJob {
   std::span<const std::uint64_t> shape;
   DataType from = DataType::kUndefined;  // kUndefined: not a type of the library's
   DataType to = DataType::kUndefined;
-  // kQuantise, kRepack: the format and its layout (kNone of a format that has no name here); `to` is the codes' type, and these are made.
+  // kQuantise, kRepack: the format and its layout (kNone of a format that has no name here); `to`
+  // is the codes' type, and these are made.
   ScaledFormat format = ScaledFormat::kNone;
   std::string_view layout = {};
   std::uint32_t rotation = 0;  // columns that are rotated together; 0: they are not

@@ -49,7 +49,7 @@ struct ConvertFlags {
   std::string layout;  // of scaled formats
   std::string scale;
   std::string repack;  // the layout that weights go into as they are
-  std::string group;  // of integers
+  std::string group;   // of integers
   bool asymmetric = false;
   bool rotate = false;
   std::vector<std::string> rules;
@@ -145,11 +145,12 @@ convert::Request RequestOf(const ConvertFlags& flags) {
                 "--rules that has one of them, or --repack LAYOUT");
   }
   if (!request.repack.empty()) {
-    RequireTaken(flags,
-                 {"IN", "--output", "--repack", "--tensor", "--exclude", "--force", "--dry-run",
-                  "--write-plan", "--no-report", "--json", "--threads", "--target", "--quiet",
-                  "--verbose", "--progress", "--max-shard-size", "--root", "--rules",
-                  "--assume-type", "--allow-hard-links", "--like"},
+    RequireTaken(flags, {"IN",          "--output",  "--repack",      "--tensor",
+                         "--exclude",   "--force",   "--dry-run",     "--write-plan",
+                         "--no-report", "--json",    "--threads",     "--target",
+                         "--quiet",     "--verbose", "--progress",    "--max-shard-size",
+                         "--root",      "--rules",   "--assume-type", "--allow-hard-links",
+                         "--like"},
                  "--repack casts nothing; cast before it, or after");
   }
   if (flags.max_shard_size) {
@@ -336,9 +337,9 @@ void AddConvertCommand(CommandLine& line) {
   command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),
                     flags->layout, "Whose names scaled weights get");
   AddScaleFlag(command, flags->scale);
-  command.AddOption(fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")),
-                    flags->repack,
-                    "Put quantised weights into this layout as they are, code for code; cast nothing");
+  command.AddOption(
+      fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")), flags->repack,
+      "Put quantised weights into this layout as they are, code for code; cast nothing");
   command.AddOption("--group 32|64|128|channel", flags->group,
                     "int4-group, int8-group: the columns that share a scale, or all of a row");
   command.AddFlag("--asymmetric", flags->asymmetric,

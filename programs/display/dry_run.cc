@@ -81,9 +81,8 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
               {"by, or why not", false, 16}},
              {plan.jobs() + 1, row}, columns, false);
   const bool is_repacked = !convert::PlanAccess::StateOf(plan)->request.repack.empty();
-  Print(fmt::format("\n dry run: {} of {} tensors would be {}, {} would be written\n",
-                    totals.cast, plan.jobs(), is_repacked ? "repacked" : "cast",
-                    BytesText(needs.disk_bytes)));
+  Print(fmt::format("\n dry run: {} of {} tensors would be {}, {} would be written\n", totals.cast,
+                    plan.jobs(), is_repacked ? "repacked" : "cast", BytesText(needs.disk_bytes)));
   Print(fmt::format(" needs {} of disk space, which is there, and at most {} of memory\n",
                     BytesText(needs.disk_bytes), BytesText(needs.memory_bytes)));
   for (const CrossedLimit& limit : crossed) {

@@ -211,10 +211,10 @@ std::string_view ActionName(Action action) {
 
 std::string_view ReasonName(Reason reason) {
   constexpr std::string_view kNames[] = {
-      "asked",        "rule",           "not_named",    "excluded",     "companion", "no_rule",
-      "unknown_type", "text_not_named", "not_floating", "holds_scales", "already",   "output",
-      "not_the_one",  "opaque",         "kept",         "not_linear",   "misfit",    "misread",
-      "not_quantised"};
+      "asked",      "rule",         "not_named",      "excluded",     "companion",
+      "no_rule",    "unknown_type", "text_not_named", "not_floating", "holds_scales",
+      "already",    "output",       "not_the_one",    "opaque",       "kept",
+      "not_linear", "misfit",       "misread",        "not_quantised"};
   return core::NameOf(kNames, reason);
 }
 

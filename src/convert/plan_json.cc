@@ -65,8 +65,8 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
     json["made"] = {{"format", job.scaled.format->name},
                     {"layout", job.scaled.dialect->layout},
                     {"scale", scale::RuleName(*job.scaled.format, job.scaled.rule)},
-                    {"tensors", MadeJson(scale::TensorsOf(job.scaled, tensor.name,
-                                                          tensor.shape, tensor.type))}};
+                    {"tensors", MadeJson(scale::TensorsOf(job.scaled, tensor.name, tensor.shape,
+                                                          tensor.type))}};
     if (job.scaled.rotation != 0) json["made"]["rotated_columns"] = job.scaled.rotation;
     if (job.scaled.IsOfModel()) {
       json["made"]["axis"] = job.scaled.axis ? Json(*job.scaled.axis) : Json();

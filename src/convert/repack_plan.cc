@@ -1,4 +1,5 @@
-// Weights are looked at in the order of the file, so that the first that cannot go is the one named.
+// Weights are looked at in the order of the file, so that the first that cannot go is the one
+// named.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/repack_plan.h"
@@ -25,9 +26,7 @@ using files::Error;
 constexpr std::string_view kTargets[] = {"compressed-tensors", "gptq",    "awq",     "mlx",
                                          "modelopt",           "comfyui", "gpt-oss", "gguf"};
 
-[[noreturn]] void RefuseRequest(const std::string& why) {
-  throw Error(ErrorKind::kArguments, why);
-}
+[[noreturn]] void RefuseRequest(const std::string& why) { throw Error(ErrorKind::kArguments, why); }
 
 // "5.96e-08": of a number that is looked at, and not computed with.
 std::string ChangeText(double change) {
@@ -37,8 +36,8 @@ std::string ChangeText(double change) {
 }
 
 std::string FormText(const scale::Repacking& repacked) {
-  return std::string(repacked.FormatText()) + " (" +
-         std::string(repacked.form().dialect->name) + ")";
+  return std::string(repacked.FormatText()) + " (" + std::string(repacked.form().dialect->name) +
+         ")";
 }
 
 Decision DecisionOf(const Survey& survey, const Candidate& candidate, const Matching& matching,
@@ -98,9 +97,9 @@ bool IsActivationScale(const scale::Companion& one) {
 const scale::Dialect& RepackTargetOf(const Request& request) {
   std::string known;
   for (const std::string_view one : kTargets) known.append(known.empty() ? "" : ", ").append(one);
-  const scale::Dialect* const target =
-      std::ranges::count(kTargets, request.repack) != 0 ? scale::DialectOfLayout(request.repack)
-                                                        : nullptr;
+  const scale::Dialect* const target = std::ranges::count(kTargets, request.repack) != 0
+                                           ? scale::DialectOfLayout(request.repack)
+                                           : nullptr;
   if (target == nullptr) {
     RefuseRequest(words::Quoted(request.repack) +
                   " is not a layout that weights are repacked into; there are " + known);

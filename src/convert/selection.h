@@ -80,7 +80,7 @@ struct Decision {
   Reason reason = Reason::kNotTheOne;
   bool is_companion = false;  // see scale/scale_companions.h
   scale::WrittenForm scaled =
-      {};                       // what it becomes, where that is a scaled weight; `to`: its codes
+      {};  // what it becomes, where that is a scaled weight; `to`: its codes
   // What it becomes in another layout, as it is; `to` is kUndefined.
   std::shared_ptr<const scale::Repacking> repacked = nullptr;
   bool by_name = false;         // a rule or `only` names it

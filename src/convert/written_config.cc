@@ -152,7 +152,9 @@ DataType ModelTypeOf(const formats::TensorReader& reader, const InputScales& sca
   for (const TensorJob& job : plan.jobs) {
     const formats::TensorInfo& info = tensors[job.tensor];
     const bool stays = job.to.empty();
-    if (job.scaled || job.repacked != nullptr || serves[job.tensor] || (stays && holds_codes[job.tensor])) continue;
+    if (job.scaled || job.repacked != nullptr || serves[job.tensor] ||
+        (stays && holds_codes[job.tensor]))
+      continue;
     count.Add(stays ? info.type : job.to.front(), info.elements);
   }
   return count.Most();

@@ -1,5 +1,5 @@
-// Numbers are taken as doubles, which hold a zero point times a scale, and stored again: what is not
-// the same when it is read back cannot be stored.
+// Numbers are taken as doubles, which hold a zero point times a scale, and stored again: what is
+// not the same when it is read back cannot be stored.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/group_values.h"
@@ -61,8 +61,8 @@ struct SourceValues {
 // Of a sum the zero point that makes it a product; NaN: there is none.
 double ZeroOf(double scale, double bias, int bits) {
   const double zero = std::nearbyint(-bias / scale);
-  const bool is_one = scale > 0 && std::isfinite(scale) && zero >= 0 && zero < (1 << bits) &&
-                      zero * scale == -bias;
+  const bool is_one =
+      scale > 0 && std::isfinite(scale) && zero >= 0 && zero < (1 << bits) && zero * scale == -bias;
   return is_one ? zero : NAN;
 }
 
@@ -139,8 +139,8 @@ std::string WhyNoValues(const formats::TensorReader& reader, const StoredCodes& 
   }
   const bool is_sum = change.bias != DataType::kUndefined;
   if (is_sum && from.bias == DataType::kUndefined) {
-    // Where q is z the product is a 0 with the sign of the scale, and the sum +0; where the scale is
-    // 0 it has the sign of q - z.
+    // Where q is z the product is a 0 with the sign of the scale, and the sum +0; where the scale
+    // is 0 it has the sign of q - z.
     if (!std::ranges::all_of(source.scales, [](double s) { return s > 0 && std::isfinite(s); })) {
       return "has scales that are not greater than 0 and finite: as sums its zeros would have "
              "other signs, or be NaN";
@@ -165,8 +165,8 @@ std::string WhyNoValues(const formats::TensorReader& reader, const StoredCodes& 
   return {};
 }
 
-bool AreZeros(const formats::TensorReader& reader, const StoredCodes& codes, const RowChange& change,
-              const RowRange& rows, int zero) {
+bool AreZeros(const formats::TensorReader& reader, const StoredCodes& codes,
+              const RowChange& change, const RowRange& rows, int zero) {
   RowChange with_zeros = change;
   with_zeros.bias = DataType::kUndefined;
   with_zeros.has_zeros = true;

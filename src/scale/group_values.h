@@ -1,5 +1,5 @@
-// What belongs to the groups of a weight's rows, brought into another layout's types and groups: each
-// number stays the number that it is.
+// What belongs to the groups of a weight's rows, brought into another layout's types and groups:
+// each number stays the number that it is.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_GROUP_VALUES_H_
@@ -51,8 +51,8 @@ std::string WhyNoValues(const formats::TensorReader& reader, const StoredCodes& 
                         const RowChange& change, const RowRange& rows);
 
 // Whether all zero points of these rows are this one, as values are (q - z) * s.
-bool AreZeros(const formats::TensorReader& reader, const StoredCodes& codes, const RowChange& change,
-              const RowRange& rows, int zero);
+bool AreZeros(const formats::TensorReader& reader, const StoredCodes& codes,
+              const RowChange& change, const RowRange& rows, int zero);
 
 // Those of another layout: `is_reciprocal`: 1 / t rounded to float32.
 std::vector<float> GlobalsOf(std::vector<float> globals, bool is_reciprocal);

@@ -36,12 +36,12 @@ struct GroupLayout {
   CodeOrder zeros_order = CodeOrder::kColumns;
   bool always_has_zeros = false, always_has_order = false;
   bool holds_stacked = false;
-  bool is_half = false;                    // scales are float16
+  bool is_half = false;  // scales are float16
   DataType word = DataType::kInt32;
-  std::uint64_t row_grain = 1;             // codes of a word across rows
+  std::uint64_t row_grain = 1;  // codes of a word across rows
   std::span<const int> bits = {};
   std::span<const std::uint64_t> groups = {};  // empty: any
-  bool holds_ragged = false;               // a last group of fewer columns
+  bool holds_ragged = false;                   // a last group of fewer columns
 };
 
 constexpr std::array kAllBits = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -178,7 +178,8 @@ class RepackPlanner {
         made_->codes_ = std::shared_ptr<const StoredCodes>(reading.packed, codes);
       }
     } else {
-      if (weight_.zero_point) Refuse("has zero points, which codes in bytes have in no other layout");
+      if (weight_.zero_point)
+        Refuse("has zero points, which codes in bytes have in no other layout");
       made_->codes_ = MakeStoredCells(weight_);
     }
     if (made_->codes_ == nullptr) {
@@ -186,8 +187,7 @@ class RepackPlanner {
     }
     const bool is_swapped = reading.IsTransposed();
     shape_ = is_swapped ? reading.shape : weight_.shape;
-    if (shape_.size() < 2 || shape_.back() != from().columns ||
-        shape_.end()[-2] != from().rows) {
+    if (shape_.size() < 2 || shape_.back() != from().columns || shape_.end()[-2] != from().rows) {
       Refuse("has rows of several dimensions");
     }
     made_->name_ = weight_.name;
@@ -287,10 +287,9 @@ class RepackPlanner {
     }
     const std::uint64_t size = static_cast<std::uint64_t>(FindType(from().scale)->bits) / 8;
     if (format->cells == CellsBy::kGroups || (from().IsInteger() && from().groups() == 1)) {
-      made_->places_.scales =
-          NumberPlaces{1, static_cast<std::size_t>(size),
-                       layout->has_tiled_scales ? NumberPlaces::Order::kTiles
-                                                : NumberPlaces::Order::kRows};
+      made_->places_.scales = NumberPlaces{
+          1, static_cast<std::size_t>(size),
+          layout->has_tiled_scales ? NumberPlaces::Order::kTiles : NumberPlaces::Order::kRows};
     } else {
       CopyScales(*format);
     }
@@ -300,10 +299,10 @@ class RepackPlanner {
   // Scales that are of more than a row's groups.
   void CopyScales(const ScaledFormat& format) {
     const Partition& cells = weight_.reading.partition;
-    if (weight_.reading.layout == nullptr || weight_.reading.scaling.element != format.scaling.element ||
-        !IsNumberType(from().scale) ||
-        (format.cells == CellsBy::kBlocks && (cells.block_rows != format.block_rows ||
-                                              cells.block_columns != format.block_columns)) ||
+    if (weight_.reading.layout == nullptr ||
+        weight_.reading.scaling.element != format.scaling.element || !IsNumberType(from().scale) ||
+        (format.cells == CellsBy::kBlocks &&
+         (cells.block_rows != format.block_rows || cells.block_columns != format.block_columns)) ||
         reader_.contents().tensors[weight_.scale].bytes != made_->tensors_[1].bytes) {
       Refuse("is " + weight_.LayoutText() + ", " + weight_.reading.PartitionText() +
              ", which the layout does not have");
@@ -318,15 +317,16 @@ class RepackPlanner {
     const bool is_sum = form.bias != DataType::kUndefined;
     if (form.bits == 8 && !is_sum) return "q8_0";
     if (form.bits != 4) {
-      Refuse("has codes of " + std::to_string(form.bits) + " bits" +
-             (is_sum ? " and biases" : "") + ", and GGUF's blocks of that kind are of 4");
+      Refuse("has codes of " + std::to_string(form.bits) + " bits" + (is_sum ? " and biases" : "") +
+             ", and GGUF's blocks of that kind are of 4");
     }
     return is_sum || !IsSymmetric() ? "q4_1" : "q4_0";
   }
 
   void PlanBlocks(std::string_view name) {
     const WrittenLayout* const layout = LayoutOf(name);
-    if (layout == nullptr) Refuse("is " + weight_.LayoutText() + ", which the layout does not have");
+    if (layout == nullptr)
+      Refuse("is " + weight_.LayoutText() + ", which the layout does not have");
     const GgufBlocks& blocks = *FindGgufBlocks(layout->block);
     WrittenForm& form = made_->form_;
     form.format = FindScaledFormat(name);
@@ -334,8 +334,8 @@ class RepackPlanner {
     form.layout = layout;
     form.rule = RuleOfBlocks(*form.format);
     if (shape_.back() % blocks.values != 0) {
-      Refuse("has rows of " + std::to_string(shape_.back()) + " codes, and " + layout->block.data() +
-             " has blocks of " + std::to_string(blocks.values));
+      Refuse("has rows of " + std::to_string(shape_.back()) + " codes, and " +
+             layout->block.data() + " has blocks of " + std::to_string(blocks.values));
     }
     made_->tensors_ = TensorsOf(form, made_->name_, shape_, from().scale);
     BlockPlaces places;
@@ -396,7 +396,7 @@ class RepackPlanner {
     WrittenPlaces& places = made_->places_;
     const WordShape words = WordsOf(layout->order, form.rows, form.columns, form.bits);
     RequireWholeWords(*layout);
-    const CodeMatrix codes = {0,         layout->order, form.rows, form.columns,
+    const CodeMatrix codes = {0,         layout->order, form.rows,    form.columns,
                               form.bits, words.rows,    words.columns};
     places.codes = CodePlaces{.in = CodePlaces::In::kWords, .matrix = codes};
     AddTensor(stem + std::string(layout->codes), Matrix(words.rows, words.columns), layout->word);
@@ -412,8 +412,9 @@ class RepackPlanner {
     }
     if (values.has_zeros) {
       const WordShape zeros = WordsOf(layout->zeros_order, form.rows, groups, form.bits);
-      places.zeros = CodeMatrix{made_->tensors_.size(), layout->zeros_order, form.rows, groups,
-                                form.bits,              zeros.rows,          zeros.columns};
+      places.zeros = CodeMatrix{
+          made_->tensors_.size(), layout->zeros_order, form.rows, groups, form.bits, zeros.rows,
+          zeros.columns};
       AddTensor(stem + std::string(layout->zeros), Matrix(zeros.rows, zeros.columns),
                 DataType::kInt32);
     }
@@ -431,7 +432,8 @@ class RepackPlanner {
     const std::uint64_t group = groups == 1 && layout->groups.empty() ? 0 : values.group;
     const std::string_view name = GroupedFormat(form.bits);
     const ScaledFormat* const usual = FindScaledFormat(name);
-    made.format = usual != nullptr && !is_ordered ? FindGroups(*usual, group, !is_symmetric) : nullptr;
+    made.format =
+        usual != nullptr && !is_ordered ? FindGroups(*usual, group, !is_symmetric) : nullptr;
     if (made.format != nullptr) {
       made.layout = LayoutOf(name);
     } else {
@@ -503,8 +505,8 @@ class RepackPlanner {
       is_symmetric = from().zero == middle;
     } else {
       ForBands([&](const RowRange& rows) {
-        is_symmetric = is_symmetric &&
-                       AreZeros(reader_, *made_->codes_, made_->values_, rows, middle);
+        is_symmetric =
+            is_symmetric && AreZeros(reader_, *made_->codes_, made_->values_, rows, middle);
         return is_symmetric;
       });
     }
@@ -531,8 +533,8 @@ class RepackPlanner {
   // Refuses numbers of groups that the target does not have.
   void CheckNumbers() {
     const RowChange& change = made_->values_;
-    const bool is_changed = change.scale != change.from.scale ||
-                            change.bias != change.from.bias || change.has_zeros;
+    const bool is_changed =
+        change.scale != change.from.scale || change.bias != change.from.bias || change.has_zeros;
     const bool is_of_bytes = !from().IsInteger() && from().group != 0;
     if (is_of_bytes) CheckBytes();
     if (!is_changed) return;
@@ -575,11 +577,12 @@ class RepackPlanner {
       }
       return;
     }
-    if (globals.size() > 1 && made_->tensors_[*made_->global_].bytes != globals.size() * sizeof(float)) {
+    if (globals.size() > 1 &&
+        made_->tensors_[*made_->global_].bytes != globals.size() * sizeof(float)) {
       Refuse("has a global scale for each matrix");
     }
-    const Factor use = target_.layout == "gguf" ? Factor::kMultiplies
-                                                : made_->form_.layout->global_use;
+    const Factor use =
+        target_.layout == "gguf" ? Factor::kMultiplies : made_->form_.layout->global_use;
     made_->is_reciprocal_ = !globals.empty() && form.global_use != use;
     if (!made_->is_reciprocal_) return;
     for (const float one : globals) {

@@ -54,8 +54,8 @@ class Repacking {
   bool IsDoneInBands() const;
 
   // Rows of a matrix. `output` is the index of the first tensor. From any thread, in any order.
-  void Run(const formats::TensorReader& reader, const RowRange& rows,
-           formats::TensorWriter& writer, std::size_t output) const;
+  void Run(const formats::TensorReader& reader, const RowRange& rows, formats::TensorWriter& writer,
+           std::size_t output) const;
   // What is not of rows; once.
   void RunSmall(const formats::TensorReader& reader, formats::TensorWriter& writer,
                 std::size_t output) const;

@@ -38,9 +38,7 @@ struct StoredForm {
   Factor global_use = Factor::kNone;
   std::uint64_t globals = 0;  // 1, or one of each matrix
 
-  std::uint64_t groups() const {
-    return group == 0 ? 0 : columns / group + (columns % group != 0);
-  }
+  std::uint64_t groups() const { return group == 0 ? 0 : columns / group + (columns % group != 0); }
   bool IsInteger() const { return element == DataType::kUndefined; }
 };
 

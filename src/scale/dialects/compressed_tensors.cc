@@ -224,8 +224,7 @@ WrittenConfig WriteCompressedTensors(const QuantisedModules& modules) {
   Json json = Json::object();
   json["quant_method"] = "compressed-tensors";
   json["quantization_status"] = "compressed";
-  json["format"] =
-      is_alone ? CompressionFormat(modules.written.front().form) : "mixed-precision";
+  json["format"] = is_alone ? CompressionFormat(modules.written.front().form) : "mixed-precision";
   json["config_groups"] = Json::object();
   for (const WrittenGroup& group : modules.written) {
     Json& groups = json["config_groups"];
