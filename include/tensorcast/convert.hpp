@@ -89,6 +89,10 @@ enum class ScaleRule : std::uint8_t {
   kOcp,    // 2^(floor(log2 amax) - floor(log2 M)): OCP Microscaling 1.0, section 6.3
   kRound,  // as kOcp, amax first rounded, ties up, to 1 mantissa bit (float6: 3):
            // compressed-tensors, and the usual one of powers of two
+  // Of the scales near that of the usual rule the one whose codes lose least: the sum of squared
+  // errors over the cell (docs/scales.md).
+  kMse,
+  kFourOverSix,  // kNvfp4: the largest value of a group becomes 6 or 4, whichever loses less
 };
 TENSORCAST_API std::string_view ScaleRuleName(ScaleRule rule);  // "amax"
 TENSORCAST_API std::span<const ScaleRule> ScaleRules();

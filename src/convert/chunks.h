@@ -26,6 +26,7 @@ struct Buffers {
   // Of rows that are rotated: the tensor's own values, and those of codes and scales.
   std::vector<std::byte> source;
   std::vector<double> values, results;
+  std::vector<double> cell;     // the values of one, where scales are searched for
   std::vector<std::byte> band;  // scales of a band of rows whose scales stand in tiles
 };
 

@@ -14,6 +14,7 @@
 #include "core/failure.h"
 #include "core/given.h"
 #include "files/error.h"
+#include "scale/scale_search.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -38,6 +39,12 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
     throw Error(ErrorKind::kArguments,
                 words::PathText(file.output) +
                     ": a model's scaled weights have the layout onnx, not " + request.layout,
+                file.output);
+  }
+  if (request.scale_rule && scale::IsSearch(*request.scale_rule) && file.sink->has_graph()) {
+    throw Error(ErrorKind::kArguments,
+                words::PathText(file.output) + ": a model's scales do not follow the rule " +
+                    std::string(ScaleRuleName(*request.scale_rule)) + "; it is for tensor files",
                 file.output);
   }
   const bool is_directory =

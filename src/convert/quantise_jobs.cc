@@ -32,6 +32,7 @@
 #include "scale/quantiser.h"
 #include "scale/reordered_cells.h"
 #include "scale/rotated_rows.h"
+#include "scale/scale_search.h"
 #include "scale/written_form.h"
 
 namespace tensorcast::convert {
@@ -60,7 +61,7 @@ class QuantiseJob {
         scaling_(job.scaled.scaling()),
         partition_(job.scaled.PartitionOf(shape_)),
         in_type_(rotation_ != 0 ? DataType::kFloat64 : info_.type),
-        quantiser_(in_type_, scaling_, job.scaled.rule, partition_, options.target),
+        quantiser_(in_type_, scaling_, job.scaled.plain_rule(), partition_, options.target),
         cells_by_(partition_.shares_cells ? CellsBy::kTensor : job.scaled.cells()) {
     const std::uint64_t cell =
         std::max<std::uint64_t>(1, std::min(partition_.block_rows, partition_.rows) *
@@ -70,6 +71,12 @@ class QuantiseJob {
         CastPlan::Bind(DataType::kFloat64, scaling_.scale, {}, &store_scales_, options.target),
         info_);
     piece_ = std::max(kRangeGrain, ChunkBytesOf(options) * 8 / bits / kRangeGrain * kRangeGrain);
+    if (scale::IsSearch(job.scaled.rule)) {
+      search_.emplace(scaling_, job.scaled.rule, in_type_ == DataType::kFloat64, options.target);
+      CheckStatus(
+          CastPlan::Bind(in_type_, DataType::kFloat64, {}, &value_of_source_, options.target),
+          info_);
+    }
     if (layout_.is_transposed) {
       transposed_.emplace(reader, job.tensor);
       const std::uint64_t wanted = transposed_->RowsAtOnce() * transposed_->columns();
@@ -91,7 +98,8 @@ class QuantiseJob {
   std::unique_ptr<LossMeter> Run() {
     if (options_.measure) meter_ = std::make_unique<LossMeter>(Meter());
     if (scaling_.global_use != scale::Factor::kNone) {
-      global_ = quantiser_.GlobalScale(AmaxOfGlobal());
+      global_ =
+          quantiser_.GlobalScale(AmaxOfGlobal(), scale::LargestScale(scaling_, job_.scaled.rule));
       WriteGlobalScale();
     }
     if (cells_by_ == CellsBy::kTensor) FindScales();
@@ -116,8 +124,8 @@ class QuantiseJob {
 
   LossMeter Meter() const {
     return rotation_ == 0 ? quantiser_.Meter()
-                          : scale::Quantiser(info_.type, scaling_, job_.scaled.rule, partition_,
-                                             options_.target)
+                          : scale::Quantiser(info_.type, scaling_, job_.scaled.plain_rule(),
+                                             partition_, options_.target)
                                 .Meter();
   }
 
@@ -175,7 +183,12 @@ class QuantiseJob {
           quantiser_.GatherAmax(buffers.in, skew, at, n, cells.first, scales);
         });
       }
-      quantiser_.Scales(scales, global_, scales);
+      if (!search_) {
+        quantiser_.Scales(scales, global_, scales);
+      } else {
+        FindBest(first, stop, is_whole ? std::optional(skew) : std::nullopt, cells, scales,
+                 buffers);
+      }
       if (tiles_) {
         WriteTiles(cells.first, scales, buffers.band);
       } else {
@@ -187,6 +200,67 @@ class QuantiseJob {
       Encode(skew, at, n, {cells.first, scales, {}, global_}, buffers, meter);
     });
     return stop;
+  }
+
+  // From the largest magnitudes of cells, those of elements [first, stop), to their best scales.
+  // Where all of these are in the buffer, `skew` is the place of the first.
+  void FindBest(std::uint64_t first, std::uint64_t stop, std::optional<std::uint64_t> skew,
+                const scale::CellRange& cells, std::span<double> scales, Buffers& buffers) {
+    const core::FpEnvironment environment;
+    const std::vector<double> amax(scales.begin(), scales.end());
+    quantiser_.Scales(scales, global_, scales);
+    const std::uint64_t columns = partition_.columns, width = partition_.block_columns;
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      if (amax[i] == 0) continue;
+      files::StopIfInterrupted(options_.interrupted);
+      const std::uint64_t cell = cells.first + i;
+      const std::uint64_t across = cell % partition_.cell_columns();
+      const std::uint64_t down = cell / partition_.cell_columns();
+      // Of all matrices together.
+      const std::uint64_t matrix = down / partition_.cell_rows();
+      const std::uint64_t row =
+          matrix * partition_.rows + down % partition_.cell_rows() * partition_.block_rows;
+      const std::uint64_t rows =
+          std::min(partition_.block_rows, (matrix + 1) * partition_.rows - row);
+      const std::uint64_t column = across * width, n = std::min(width, columns - column);
+      if (!skew && rows == 1) {
+        scales[i] = FindOfLongRow(first, stop, scales[i], amax[i], buffers);
+        continue;
+      }
+      const std::span<double> values = Sized(buffers.cell, rows * n);
+      for (std::uint64_t r = 0; r < rows; ++r) {
+        const std::uint64_t at = (row + r) * columns + column;
+        const std::uint64_t place = skew ? *skew + (at - first) : Read(at, n, buffers);
+        CheckStatus(value_of_source_.Run(buffers.in, place,
+                                         std::as_writable_bytes(values.subspan(r * n, n)), 0, n),
+                    info_);
+      }
+      scales[i] = search_->Find(values, scales[i], amax[i], global_);
+    }
+  }
+
+  // The best scale of the cell that elements [first, stop) are, in pieces.
+  double FindOfLongRow(std::uint64_t first, std::uint64_t stop, double plain, double amax,
+                       Buffers& buffers) const {
+    scale::TriedScales tried = search_->Begin(plain, amax, global_);
+    ForPieces(first, stop, [&](std::uint64_t at, std::uint64_t n) {
+      AddErrors(Read(at, n, buffers), n, buffers, tried);
+    });
+    return tried.Best();
+  }
+  // Of n elements that are in the buffer.
+  void AddErrors(std::uint64_t skew, std::uint64_t n, Buffers& buffers,
+                 scale::TriedScales& tried) const {
+    const core::FpEnvironment environment;
+    double values[kRangeGrain];
+    for (std::uint64_t done = 0; done < n; done += kRangeGrain) {
+      const std::uint64_t some = std::min(kRangeGrain, n - done);
+      const std::span<double> piece(values, some);
+      CheckStatus(
+          value_of_source_.Run(buffers.in, skew + done, std::as_writable_bytes(piece), 0, some),
+          info_);
+      search_->Add(piece, global_, tried);
+    }
   }
 
   template <class Function>
@@ -332,7 +406,8 @@ class QuantiseJob {
 
   // The first reading of a tensor that needs one: the largest magnitude of each cell.
   std::vector<double> FindLargest(const scale::Partition& partition) {
-    const scale::Quantiser whole(in_type_, scaling_, job_.scaled.rule, partition, options_.target);
+    const scale::Quantiser whole(in_type_, scaling_, job_.scaled.plain_rule(), partition,
+                                 options_.target);
     std::vector<double> amax(static_cast<std::size_t>(partition.cells()));
     ForChunks(piece_, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
       const std::span<double> found = Sized(buffers.scales, amax.size());
@@ -371,8 +446,23 @@ class QuantiseJob {
 
   void FindScales() {
     scales_ = FindLargest(partition_);
+    const double amax = scales_.front();
     quantiser_.Scales(scales_, global_, scales_);
+    if (search_ && amax != 0) scales_.front() = FindOfTensor(scales_.front(), amax);
     WriteScales(0, scales_);
+  }
+
+  // The best scale of a tensor that has one: another reading.
+  double FindOfTensor(double plain, double amax) {
+    scale::TriedScales all = search_->Begin(plain, amax, global_);
+    ForChunks(piece_, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
+      scale::TriedScales tried = search_->Begin(plain, amax, global_);
+      AddErrors(Read(first, end - first, buffers), end - first, buffers, tried);
+      Done(*StorageBytes(info_.type, end - first), 0);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      all.Merge(tried);
+    });
+    return all.Best();
   }
 
   void Done(std::uint64_t read, std::uint64_t written) {
@@ -397,9 +487,11 @@ class QuantiseJob {
   const scale::Partition partition_;
   const DataType in_type_;  // of what codes are made of
   const scale::Quantiser quantiser_;
-  const CellsBy cells_by_;   // kTensor: of cells that are all over the tensor, too
-  CastPlan store_scales_;    // float64 to the scales' type
-  std::uint64_t piece_ = 0;  // elements that are read at once
+  const CellsBy cells_by_;  // kTensor: of cells that are all over the tensor, too
+  std::optional<scale::ScaleSearch> search_;
+  CastPlan value_of_source_;  // where there is a search
+  CastPlan store_scales_;     // float64 to the scales' type
+  std::uint64_t piece_ = 0;   // elements that are read at once
   std::optional<TransposedInput> transposed_;
   std::optional<scale::CodeWriter> tiles_;  // of scales that stand in tiles
   std::uint64_t band_cells_ = 0;            // of the rows of a tile; 0: they do not
@@ -476,7 +568,9 @@ class BlockJob {
 }  // namespace
 
 std::uint64_t ReadingsOf(const TensorJob& job, std::span<const std::uint64_t> shape) {
-  return IsQuantiseJob(job) && !job.scaled.IsOfBlocks() && job.scaled.NeedsAllValues(shape) ? 2 : 1;
+  if (!IsQuantiseJob(job) || job.scaled.IsOfBlocks() || !job.scaled.NeedsAllValues(shape)) return 1;
+  // Of a search the scale of a whole tensor asks for one more.
+  return scale::IsSearch(job.scaled.rule) && job.scaled.cells() == CellsBy::kTensor ? 3 : 2;
 }
 
 std::optional<std::uint32_t> GroupOf(const TensorJob& job, const JobOptions& options) {

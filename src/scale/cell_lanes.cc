@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 
 #if HWY_TARGET != HWY_SCALAR
+#include "scale/error_lanes-inl.h"
 #include "scale/gguf_lanes-inl.h"
 #include "scale/quotients-inl.h"
 
@@ -335,6 +336,7 @@ const CellLanes* TargetLanes() {
     filled.largest_32 = &Largest32;
     filled.largest_16 = &Largest16;
     filled.gguf = gguf::kLanes;
+    filled.add_squared_errors = &errors::Add;
     return filled;
   }();
   return &lanes;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "scale/error_lanes.h"
 #include "scale/gguf_lanes.h"
 #include "tensorcast/tensorcast.hpp"
 
@@ -101,6 +102,7 @@ struct CellLanes {
                      std::uint16_t infinity, std::uint32_t* largest);
 
   GgufLanes gguf;
+  AddSquaredErrors add_squared_errors;
 };
 
 // Those of a target; null where it has none, as the scalar one.

@@ -159,9 +159,9 @@ void Quantiser::GatherInLanes(std::span<const std::byte> x, std::uint64_t x_firs
   }
 }
 
-double Quantiser::GlobalScale(double amax) const {
+double Quantiser::GlobalScale(double amax, double most) const {
   const core::FpEnvironment environment;
-  return GlobalScaleOf(scaling_, amax);
+  return GlobalScaleOf(scaling_, amax, most);
 }
 
 void Quantiser::Scales(std::span<const double> amax, double global,

@@ -36,7 +36,7 @@ class Quantiser {
                   std::uint64_t n, std::uint64_t first_cell, std::span<double> amax) const;
 
   // From amax to what is stored: values of float32 and of the scales' type.
-  double GlobalScale(double amax) const;
+  double GlobalScale(double amax, double most = kLargestE4M3) const;  // see GlobalScaleOf
   void Scales(std::span<const double> amax, double global, std::span<double> scales) const;
 
   // The codes of elements [first, first + n), to those from index codes_first of `codes` on; bits

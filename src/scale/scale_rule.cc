@@ -51,7 +51,9 @@ int PowerOf(ScaleRule rule, DataType element, double amax) {
       return exponent + (top.fraction >= next ? 1 : 0);
     }
     case ScaleRule::kOcp:
-    case ScaleRule::kAmax: break;
+    case ScaleRule::kAmax:
+    case ScaleRule::kMse:
+    case ScaleRule::kFourOverSix: break;
   }
   return exponent;
 }
@@ -107,10 +109,10 @@ const Scaling& CheckedWritten(const Scaling& scaling, ScaleRule rule) {
   return scaling;
 }
 
-double GlobalScaleOf(const Scaling& scaling, double amax) {
+double GlobalScaleOf(const Scaling& scaling, double amax, double most) {
   if (scaling.global_use == Factor::kNone || amax == 0) return 1;
   const Split top(amax);
-  const double largest = LargestCode(scaling.element) * LimitsOf(scaling.scale).greatest;
+  const double largest = LargestCode(scaling.element) * most;
   const double quotient = scaling.global_use == Factor::kMultiplies
                               ? std::ldexp(core::DivideToOdd(top.fraction, largest), top.exponent)
                               : std::ldexp(core::DivideToOdd(largest, top.fraction), -top.exponent);
@@ -188,13 +190,14 @@ namespace tensorcast::convert {
 inline namespace TENSORCAST_ABI {
 
 std::string_view ScaleRuleName(ScaleRule rule) {
-  constexpr std::string_view kNames[] = {"amax", "up", "ocp", "round"};
+  constexpr std::string_view kNames[] = {"amax", "up", "ocp", "round", "mse", "four-over-six"};
   return core::NameOf(kNames, rule);
 }
 
 std::span<const ScaleRule> ScaleRules() {
-  static constexpr ScaleRule kRules[] = {ScaleRule::kRound, ScaleRule::kUp, ScaleRule::kOcp,
-                                         ScaleRule::kAmax};
+  static constexpr ScaleRule kRules[] = {ScaleRule::kRound, ScaleRule::kUp,
+                                         ScaleRule::kOcp,   ScaleRule::kAmax,
+                                         ScaleRule::kMse,   ScaleRule::kFourOverSix};
   return kRules;
 }
 

@@ -26,9 +26,10 @@ const Scaling& CheckedWritten(const Scaling& scaling, ScaleRule rule);
 
 // The global scale as it is stored, a float32's value, from the largest finite magnitude of the
 // tensor, or of all that share the scale: amax / (M * 448) where it multiplies, its inverse where
-// it divides; 448 stands for the scales' type's largest value. 1 where amax is 0, and where that is
-// 0, subnormal or not finite.
-double GlobalScaleOf(const Scaling& scaling, double amax);
+// it divides; 448 stands for `most`, the largest scale of a cell. 1 where amax is 0, and where that
+// is 0, subnormal or not finite.
+inline constexpr double kLargestE4M3 = 448;
+double GlobalScaleOf(const Scaling& scaling, double amax, double most = kLargestE4M3);
 
 // A cell's scale as it is stored, a value of the scales' type, positive and finite. 1 where amax is
 // 0. Not below the type's least normal value, or, under a global scale, its least positive one.

@@ -8,10 +8,15 @@
 namespace tensorcast::scale {
 namespace {
 
-constexpr NamedRule kFloatRules[] = {{"amax", ScaleRule::kAmax}, {"pow2", ScaleRule::kUp}};
-constexpr NamedRule kPowerRules[] = {
-    {"round", ScaleRule::kRound}, {"up", ScaleRule::kUp}, {"ocp", ScaleRule::kOcp}};
-constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax}};
+constexpr NamedRule kFloatRules[] = {
+    {"amax", ScaleRule::kAmax}, {"pow2", ScaleRule::kUp}, {"mse", ScaleRule::kMse}};
+constexpr NamedRule kPowerRules[] = {{"round", ScaleRule::kRound},
+                                     {"up", ScaleRule::kUp},
+                                     {"ocp", ScaleRule::kOcp},
+                                     {"mse", ScaleRule::kMse}};
+constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax},
+                                      {"mse", ScaleRule::kMse},
+                                      {"four-over-six", ScaleRule::kFourOverSix}};
 
 // Of formats whose own rule it is.
 constexpr NamedRule kBlockRules[] = {{"amax", ScaleRule::kAmax}};

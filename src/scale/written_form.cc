@@ -13,6 +13,7 @@
 #include "scale/gguf_blocks.h"
 #include "scale/grouped_integers.h"
 #include "scale/reordered_cells.h"
+#include "scale/scale_search.h"
 #include "scale/written_groups.h"
 
 namespace tensorcast::scale {
@@ -73,7 +74,8 @@ std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
   for (const NamedRule& named : format.rules) {
     if (named.rule == rule) return named.name;
   }
-  constexpr std::string_view kNames[] = {"amax", "up (pow2)", "ocp", "round"};
+  constexpr std::string_view kNames[] = {"amax",  "up (pow2)", "ocp",
+                                         "round", "mse",       "four-over-six"};
   return kNames[static_cast<std::size_t>(rule)];
 }
 
@@ -97,6 +99,10 @@ IntegerForm WrittenForm::Integers() const {
 }
 
 bool WrittenForm::HasGlobal() const { return *this && scaling().global_use != Factor::kNone; }
+
+ScaleRule WrittenForm::plain_rule() const {
+  return IsSearch(rule) ? format->rules.front().rule : rule;
+}
 
 Scaling WrittenForm::scaling() const {
   Scaling scaling = format->scaling;

@@ -68,6 +68,8 @@ struct WrittenForm {
   bool operator==(const WrittenForm&) const = default;
 
   Scaling scaling() const;
+  // The rule of the scales that a search begins with; of others the rule itself.
+  ScaleRule plain_rule() const;
   // Whether a scale of the whole tensor stands beside those of its cells.
   bool HasGlobal() const;
   // The tensor is one that the format can hold. It is cut as ScaledFormat::PartitionOf says, but

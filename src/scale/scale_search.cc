@@ -1,0 +1,192 @@
+// Why a quotient rounded to nearest serves is told in cell_codes.cc. Signs have no part in an
+// error: a code has its value's.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/scale_search.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "core/loss.h"
+#include "core/round_to_odd.h"
+#include "scale/cell_lanes.h"
+#include "scale/stretch.h"
+
+namespace tensorcast::scale {
+namespace {
+
+constexpr std::size_t kSums = core::kLossSums;
+
+// Without lanes.
+void AddErrors(const double* x, const double* numerators, std::size_t n, const ErrorStep& step,
+               double* sums) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double size = std::min(std::fabs(numerators[i]) / step.divisor, step.most);
+    double one = step.unit;
+    if (!step.is_integer) {
+      const auto power =
+          std::bit_cast<double>(std::bit_cast<std::uint64_t>(size) & 0x7FF0000000000000u);
+      one *= std::max(power, step.least_normal);
+    }
+    double made = ((size + one) - one) * step.factor;
+    if (step.value_divisor != 1) made /= step.value_divisor;
+    const double error = std::fabs(x[i]) - made;
+    sums[i % kSums] += error * error;
+  }
+}
+
+double Stored(DataType type, double value) {
+  return ValueOf(type, CastBits(DataType::kFloat64, type, std::bit_cast<std::uint64_t>(value)));
+}
+
+}  // namespace
+
+double TriedScales::Best() const {
+  std::size_t best = 0;
+  double least = errors.front().Nearest();
+  for (std::size_t i = 1; i < scales.size(); ++i) {
+    const double error = errors[i].Nearest();
+    if (error < least) {
+      least = error;
+      best = i;
+    }
+  }
+  return scales[best];
+}
+
+void TriedScales::Merge(const TriedScales& other) {
+  for (std::size_t i = 0; i < errors.size(); ++i) errors[i].Add(other.errors[i]);
+}
+
+double LargestScale(const Scaling& scaling, ScaleRule rule) {
+  return rule == ScaleRule::kFourOverSix ? 256 : LimitsOf(scaling.scale).greatest;
+}
+
+ScaleSearch::ScaleSearch(const Scaling& scaling, ScaleRule rule, bool has_many_bits, Target target)
+    : scaling_(scaling), rule_(rule), has_many_bits_(has_many_bits), add_(AddErrors) {
+  if (const CellLanes* const lanes = FindCellLanes(target)) add_ = lanes->add_squared_errors;
+  const TypeInfo& element = *FindType(scaling_.element);
+  const TypeLimits limits = LimitsOf(scaling_.element);
+  step_.is_integer = element.is_integer();
+  step_.most = LargestCode(scaling_.element);
+  step_.least_normal = step_.is_integer ? 1 : limits.least_normal;
+  step_.unit = std::ldexp(1.0, 52 - (step_.is_integer ? 0 : element.mantissa_bits));
+  const TypeLimits of_scales = LimitsOf(scaling_.scale);
+  least_scale_ =
+      scaling_.scale == DataType::kFloat8E8M0 ? of_scales.least_positive : of_scales.least_normal;
+  most_scale_ = of_scales.greatest;
+  if (scaling_.scale != DataType::kFloat8E4M3FN) return;
+  constexpr int kMostCode = 0x7E;
+  for (int code = kMostCode; code > 0; --code) {
+    of_codes_.push_back(ValueOf(scaling_.scale, static_cast<std::uint64_t>(code)));
+  }
+}
+
+template <class Visit>
+void ScaleSearch::ForEachTried(double plain, double amax, double global, const Visit& visit) const {
+  if (rule_ == ScaleRule::kFourOverSix) {
+    // The largest value becomes 4 where the scale is half as large again.
+    const bool is_ordinary = amax > 0x1p-800 && amax < 0x1p800;
+    const double larger = is_ordinary ? core::MultiplyToOdd(amax, 1.5) : amax * 1.5;
+    visit(plain);
+    visit(CellScaleOf(scaling_, ScaleRule::kAmax, larger, global));
+    return;
+  }
+  if (!of_codes_.empty()) {
+    const auto first = std::ranges::lower_bound(of_codes_, plain * 2, std::ranges::greater());
+    for (auto scale = first; scale != of_codes_.end() && *scale >= plain / 2; ++scale) {
+      visit(*scale);
+    }
+    return;
+  }
+  if (scaling_.scale == DataType::kFloat8E8M0) {
+    for (const double scale : {plain * 2, plain, plain / 2}) {
+      if (scale >= least_scale_ && scale <= most_scale_) visit(scale);
+    }
+    return;
+  }
+  const int first = step_.is_integer ? 40 : 32, last = step_.is_integer ? 72 : 128;
+  double before = 0;
+  for (int k = last; k >= first; --k) {
+    const double scale = Stored(scaling_.scale, plain * k / 64);
+    if (scale < least_scale_ || scale > most_scale_ || scale == before) continue;
+    visit(scale);
+    before = scale;
+  }
+}
+
+TriedScales ScaleSearch::Begin(double plain, double amax, double global) const {
+  TriedScales tried;
+  ForEachTried(plain, amax, global, [&](double scale) { tried.scales.push_back(scale); });
+  tried.errors.resize(tried.scales.size());
+  return tried;
+}
+
+ErrorStep ScaleSearch::StepOf(double scale, double global) const {
+  ErrorStep step = step_;
+  step.divisor = step.factor = scaling_.global_use == Factor::kMultiplies ? scale * global : scale;
+  if (scaling_.global_use == Factor::kDivides) step.value_divisor = global;
+  return step;
+}
+
+double ScaleSearch::ErrorOf(const double* x, const double* numerators, std::size_t n,
+                            const ErrorStep& step) const {
+  double sums[kSums] = {};
+  add_(x, numerators, n, step, sums);
+  return core::FoldSums(sums);
+}
+
+std::size_t ScaleSearch::Prepare(std::span<const double> x, double global, double* values,
+                                 double* numerators) const {
+  const std::size_t n = (x.size() + kSums - 1) / kSums * kSums;
+  for (std::size_t i = 0; i < x.size(); ++i) values[i] = std::isfinite(x[i]) ? x[i] : 0;
+  std::fill(values + x.size(), values + n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    numerators[i] = values[i];
+    if (scaling_.global_use != Factor::kDivides) continue;
+    numerators[i] = values[i] * global;
+    const double magnitude = std::fabs(values[i]);
+    if (has_many_bits_ && magnitude > 0x1p-400 && magnitude < 0x1p400) {
+      numerators[i] = core::MultiplyToOdd(values[i], global);
+    }
+  }
+  return n;
+}
+
+void ScaleSearch::Add(std::span<const double> x, double global, TriedScales& tried) const {
+  alignas(64) double values[kBlock], numerators[kBlock];
+  for (std::size_t done = 0; done < x.size(); done += kBlock) {
+    const auto some = std::min<std::size_t>(kBlock, x.size() - done);
+    const std::size_t n = Prepare(x.subspan(done, some), global, values, numerators);
+    for (std::size_t i = 0; i < tried.scales.size(); ++i) {
+      tried.errors[i].Add(ErrorOf(values, numerators, n, StepOf(tried.scales[i], global)));
+    }
+  }
+}
+
+double ScaleSearch::Find(std::span<const double> x, double plain, double amax,
+                         double global) const {
+  if (amax == 0) return plain;
+  if (x.size() > kBlock) {
+    TriedScales tried = Begin(plain, amax, global);
+    Add(x, global, tried);
+    return tried.Best();
+  }
+  // One block: its sum is the error.
+  alignas(64) double values[kBlock], numerators[kBlock];
+  const std::size_t n = Prepare(x, global, values, numerators);
+  double best = plain, least = std::numeric_limits<double>::infinity();
+  ForEachTried(plain, amax, global, [&](double scale) {
+    const double error = ErrorOf(values, numerators, n, StepOf(scale, global));
+    if (error < least) {
+      least = error;
+      best = scale;
+    }
+  });
+  return best;
+}
+
+}  // namespace tensorcast::scale

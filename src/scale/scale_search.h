@@ -1,0 +1,78 @@
+// The scale of a cell that loses least: some scales near the plain one are tried, and the one whose
+// codes have the least sum of squared errors is taken. docs/scales.md has which are tried.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_SCALE_SEARCH_H_
+#define TENSORCAST_SRC_SCALE_SCALE_SEARCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/exact_sum.h"
+#include "scale/error_lanes.h"
+#include "scale/scale_rule.h"
+#include "scale/scaled_tensor.h"
+
+namespace tensorcast::scale {
+
+// Whether a rule tries several scales of a cell.
+constexpr bool IsSearch(ScaleRule rule) {
+  return rule == ScaleRule::kMse || rule == ScaleRule::kFourOverSix;
+}
+
+// The scales of one cell that are tried, the better one of two that lose as much first; and of each
+// the exact sum of its errors. Cells that do not fit into memory come in pieces.
+struct TriedScales {
+  std::vector<double> scales;
+  std::vector<core::SumOfMagnitudes> errors;
+
+  // The one that loses least.
+  double Best() const;
+  void Merge(const TriedScales& other);
+};
+
+// Holds no buffers: any number of threads may run one at once. Its functions are to be called in
+// the default floating-point environment (core/fp_environment.h).
+class ScaleSearch {
+ public:
+  // `rule` is a search, `plain` the rule of the scales that are given. `has_many_bits`: values have
+  // more than 24.
+  ScaleSearch(const Scaling& scaling, ScaleRule rule, bool has_many_bits, Target target);
+
+  // What is tried of a cell with this plain scale and largest magnitude, which is not 0.
+  TriedScales Begin(double plain, double amax, double global) const;
+  // Adds the errors of a cell's values, the first of which has an index in the cell that is a
+  // multiple of 1,024; in row-major order. What is not finite has no part in it.
+  void Add(std::span<const double> x, double global, TriedScales& tried) const;
+  // The best scale of a cell of at most 1,024 values, or of more.
+  double Find(std::span<const double> x, double plain, double amax, double global) const;
+
+ private:
+  // Calls visit(scale) for each that is tried, of two that lose as much the better one first.
+  template <class Visit>
+  void ForEachTried(double plain, double amax, double global, const Visit& visit) const;
+  ErrorStep StepOf(double scale, double global) const;
+  // The sum of at most 1,024 errors.
+  double ErrorOf(const double* x, const double* numerators, std::size_t n,
+                 const ErrorStep& step) const;
+  // Finite values, filled up with zeros to a multiple of 8, and what is divided by scales.
+  std::size_t Prepare(std::span<const double> x, double global, double* values,
+                      double* numerators) const;
+
+  Scaling scaling_;
+  ScaleRule rule_;
+  bool has_many_bits_;
+  AddSquaredErrors add_;
+  ErrorStep step_;  // what no scale changes
+  double least_scale_, most_scale_;
+  std::vector<double> of_codes_;  // scales of float8e4m3fn, the largest first
+};
+
+// The largest value of the scales' type that a rule gives under a global scale.
+double LargestScale(const Scaling& scaling, ScaleRule rule);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_SCALE_SEARCH_H_
