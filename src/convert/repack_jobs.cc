@@ -14,7 +14,7 @@ namespace {
 // Rows that one thread does at once: of what stands across the file more, so that a read of each of
 // its lines is worth its call.
 std::uint64_t BandRows(const scale::Repacking& repacked, const JobOptions& options) {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 20;
+  constexpr std::uint64_t kMostBytes = std::uint64_t{32} << 20;
   const std::uint64_t all = options.buffer_bytes / std::max<std::uint64_t>(WorkersOf(options), 1);
   const std::uint64_t bytes =
       repacked.IsDoneInBands() ? std::min(kMostBytes, all) : ChunkBytesOf(options);

@@ -268,6 +268,15 @@ def _grouped(seed, method):
             "in/config.json": json.dumps(config).encode()}
 
 
+def _awq_words(seed):
+    """The same codes as AWQ has them, and its scales."""
+    words = [sum(_code(seed, 8 * j + _AWQ_ORDER[i], k) << (4 * i) for i in range(8))
+             for k in range(_COLUMNS) for j in range(_ROWS // 8)]
+    return [files.data_of("i4", [word - (word >> 31 << 32) for word in words]),
+            files.data_of("i4", [0x88888888 - (1 << 32)] * (_ROWS // 8)),
+            files.data_of("f2", [1.0] * _ROWS)]
+
+
 def _ungrouped(seed):
     return [files.data_of("f2", [_code(seed, n, k) - 8 for n in range(_ROWS)
                                  for k in range(_COLUMNS)])]
@@ -329,6 +338,8 @@ SCENARIOS = {
                                            ("out",), made=_blocks_and_scales),
     "checkpoint_gptq": Scenario(lambda seed: _grouped(seed, "gptq"), "convert in -o out --to float16 --threads 2",
                                 ("out",), made=_ungrouped),
+    "checkpoint_repacked": Scenario(lambda seed: _grouped(seed, "gptq"),
+                                    "convert in -o out --repack awq --threads 2", ("out",), made=_awq_words),
     "checkpoint_torch": _convert(_torch_in_shards, "in", "out"),
     "torch": _convert(lambda seed: {"in.pt": _torch(seed)}, "in.pt", "out.safetensors"),
     "gguf_parts": _convert(_gguf_parts, "in-00002-of-00002.gguf", "out.safetensors",

@@ -10,6 +10,7 @@ import argparse
 import json
 import math
 import pathlib
+import random
 import struct
 import subprocess
 import sys
@@ -148,6 +149,55 @@ def check(tool, case, target, folder, expected=None):
     return None
 
 
+def check_large(tool, folder):
+    """A weight of many bands: the same bytes for any threads, and back the same words."""
+    folder.mkdir()
+    rows, columns, group = 4224, 2048, 128
+    make = random.Random(3)
+    groups = columns // group
+    tensors = {
+        "l.qweight": files.Tensor("I32", (columns // 8, rows), make.randbytes(columns * rows // 2)),
+        "l.qzeros": files.Tensor("I32", (groups, rows // 8), make.randbytes(groups * rows // 2)),
+        "l.scales": files.Tensor("F16", (groups, rows), b"\x00\x2c" * (groups * rows)),
+        TELLING: files.Tensor("F32", (2, 2), bytes(16))}
+    config = {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": group,
+                                      "sym": False, "checkpoint_format": "gptq_v2"}}
+    source = folder / "model.safetensors"
+    files.write_safetensors(source, tensors)
+    (folder / "config.json").write_text(json.dumps(config))
+    for target in ("compressed-tensors", "awq", "mlx", "gguf"):
+        made = []
+        for threads in (1, 3, 8):
+            there = folder / f"{target}.{threads}"
+            there.mkdir()
+            output = there / ("out.gguf" if target == "gguf" else "out.safetensors")
+            done = run(tool, "convert", source, "-o", output, "--repack", target, "--json", "-q",
+                       "--threads", threads)
+            if done.returncode != 0:
+                return f"{target}: {done.stderr}"
+            made.append(output.read_bytes())
+        if made.count(made[0]) != len(made):
+            return f"{target}: other bytes with other threads"
+        said = json.loads(done.stdout).get("quantization_config")
+        if said:
+            (there / "config.json").write_text(json.dumps({"quantization_config": said} | (
+                {} if "quant_method" in said else {"quantization": said})))
+        difference = run(tool, "diff", source, output, "-q")
+        if "both tensors are equal" not in difference.stdout:
+            return f"{target}: {difference.stdout}{difference.stderr}"
+        if target == "gguf":
+            continue  # in groups of 32, and as sums
+        back = there / "back.safetensors"
+        done = run(tool, "convert", output, "-o", back, "--repack", "gptq", "-q", "--no-report")
+        if done.returncode != 0:
+            return f"{target} to gptq: {done.stderr}"
+        again, _ = files.read_safetensors(back)
+        for name in ("l.qweight", "l.qzeros", "l.scales"):
+            if again[name] != tensors[name]:
+                return f"{target} and back: {name} is another"
+    return None
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--tool", required=True, type=pathlib.Path)
@@ -167,6 +217,8 @@ def main():
             repacks += expected is True
             if wrong:
                 failed.append(f"{case.name} to {target}: {wrong}")
+        if not chosen.names and (wrong := check_large(chosen.tool.resolve(), root / "large")):
+            failed.append(f"large: {wrong}")
     print(f"{count} pairs, of which {repacks} have to be repacked; {len(failed)} fail")
     print("\n".join(failed[:40]))
     return 1 if failed else 0

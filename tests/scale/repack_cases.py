@@ -72,7 +72,7 @@ def integers():
     case = g.gptq(Tidy(6), "to_gptq_40", 4, (16, 160), 40, symmetric=True)
     yield from each(case, compressed_tensors=yes, awq=yes, mlx="groups of 40", gguf="groups of 40")
     case = g.gptq(Tidy(6), "to_gptq_ragged", 4, (16, 160), 64, symmetric=True)
-    yield from each(case, compressed_tensors=yes, awq="fewer columns", mlx=yes, gguf=yes)
+    yield from each(case, compressed_tensors="fewer columns", awq="fewer columns", mlx=yes, gguf=yes)
     for version in ("gemm", "gemv"):
         case = g.awq(Tidy(7), f"to_awq_{version}", (32, 256), 128, version=version)
         yield from each(case, compressed_tensors=yes, gptq=yes, mlx=yes, gguf=yes, modelopt=no)
@@ -229,7 +229,7 @@ def floats():
                 ("mlx", mlx_files.floating(Bytes(33, scales), f"to_mx_mlx_{last}", "mxfp4", (7, 64))),
                 ("mlx3", mlx_files.floating(Bytes(34, scales), f"to_mx_mlx_stacked_{last}", "mxfp4",
                                             (2, 7, 64)))):
-            yield from each(case, gguf=to_gguf, awq=no, gptq=no, comfyui=no, modelopt=no)
+            yield from each(case, gguf=to_gguf, awq=no, gptq=no, comfyui=no, modelopt=yes)
             if not name.startswith("ct"):
                 yield from each(case, compressed_tensors=yes)
             if not name.startswith("mlx"):

@@ -60,6 +60,12 @@ constexpr WrittenLayout kModelOptWritten[] = {
      .global_use = Factor::kMultiplies,
      .one = OneShape::kScalar,
      .packs_codes = true},
+    {.format = "mxfp4",
+     .codes = ".weight",
+     .scale = ".weight_scale",
+     .plain = ".weight",
+     .packs_codes = true,
+     .has_scale_bytes = true},
 };
 
 constexpr std::string_view kModelOptMethods[] = {"modelopt"};
@@ -67,6 +73,7 @@ constexpr const char* kFile = "hf_quant_config.json";
 constexpr const char* kExcluded = "exclude_modules";
 constexpr const char* kModelOptExceptions[] = {"ignore", kExcluded};
 constexpr const char* kLayers = "quantized_layers";
+constexpr std::string_view kMxfp4 = "mxfp4";
 
 // Words for a whole checkpoint; others (AWQ, a mixture) say nothing of each weight.
 void ReadAlgorithm(const Json& json, QuantizationConfig& config) {
@@ -82,6 +89,10 @@ void ReadAlgorithm(const Json& json, QuantizationConfig& config) {
     scheme.bits = 4;
     scheme.strategy = "group";
     scheme.group = 16;
+  } else if (algorithm == kMxfp4) {
+    scheme.bits = 4;
+    scheme.strategy = "group";
+    scheme.group = 32;
   } else {
     return;
   }
@@ -104,7 +115,10 @@ WrittenConfig WriteModelOpt(const QuantisedModules& modules) {
   weights["num_bits"] = FindType(format.scaling.element)->bits;
   weights["type"] = "float";
   if (!is_fp8) weights["group_size"] = format.block_columns;
-  const std::string_view algorithm = is_fp8 ? "FP8" : "W4A16_NVFP4";
+  // The last is its own word for a format that it has no algorithm of.
+  const std::string_view algorithm = is_fp8                   ? "FP8"
+                                     : format.name == "nvfp4" ? "W4A16_NVFP4"
+                                                              : kMxfp4;
   Json json = Json::object();
   json["quant_method"] = "modelopt";
   json["quant_algo"] = algorithm;
