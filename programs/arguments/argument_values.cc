@@ -203,12 +203,10 @@ std::string ParseLayoutArgument(std::string_view where, std::string_view name) {
 
 std::uint64_t ParseGroupArgument(std::string_view where, std::string_view name) {
   if (name == "channel") return 0;
-  Words words;
   for (const std::uint64_t size : scale::kGroupSizes) {
     if (size != 0 && name == std::to_string(size)) return size;
-    words.push_back(size != 0 ? std::to_string(size) : "channel");
   }
-  RefuseWord(where, name, words);
+  RefuseWord(where, name, {"32", "64", "128", "channel"});
 }
 
 convert::ScaleRule ParseScaleRuleArgument(std::string_view where, std::string_view name) {
