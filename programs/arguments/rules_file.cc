@@ -135,7 +135,7 @@ void Append(std::vector<std::string>& list, std::vector<std::string> more) {
 
 void ReadRulesFile(const std::string& path, convert::Request& request) {
   const toml::table table = Parsed(path);
-  Table keys(table, path, "to, layout, scale, group, keep, only, exclude, rule");
+  Table keys(table, path, "to, layout, scale, group, rotate, keep, only, exclude, rule");
   // What the command line says comes first; what the file says is looked at all the same.
   const auto take = [&](std::string_view key, auto parse, auto& into, bool is_said) {
     const toml::node* const node = keys.Take(key);
@@ -147,6 +147,10 @@ void ReadRulesFile(const std::string& path, convert::Request& request) {
   take("layout", ParseLayoutArgument, request.layout, !request.layout.empty());
   take("scale", ParseScaleRuleArgument, request.scale_rule, request.scale_rule.has_value());
   take("group", ParseGroupArgument, request.group, request.group.has_value());
+  if (const toml::node* const rotate = keys.Take("rotate")) {
+    if (!rotate->is_boolean()) keys.Refuse(*rotate, "rotate is neither true nor false");
+    request.rotate = request.rotate || rotate->as_boolean()->get();
+  }
   keys.EachText("keep", [&](const std::string& word, const toml::node& node) {
     request.keep.push_back(ParseKeep(keys.Place(node.source()), word));
   });

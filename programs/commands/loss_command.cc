@@ -228,6 +228,7 @@ int MeasureLoss(const LossFlags& flags) {
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   const std::vector<convert::Goal> types = ParseGoals(flags, request);
+  request.rotate = false;                                          // is a layout's own
   request.layout.clear();                                          // no figure depends on it
   if (!HasScaledDestination(request)) request.scale_rule.reset();  // it is that of --to
   const convert::SelectionRequest selection = convert::SelectionOf(request);

@@ -15,7 +15,9 @@
 #include "display/text_table.h"
 #include "display/tool_json.h"
 #include "formats/element_index.h"
+#include "json/ordered_json.h"
 #include "report/distinct_names.h"
+#include "scale/dialects/dialect.h"
 #include "shell/terminal.h"
 
 namespace tensorcast::tool {
@@ -321,7 +323,11 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
     text += Wrapped(" read it with:", summary.reading_hint, std::min(columns, kReportColumns)) +
             summary.reading_code;
   if (!summary.quantization_config.empty()) {
-    text += " config.json of a model with these weights needs:\n\"quantization_config\": " +
+    // MLX's readers look for theirs under a name of its own.
+    const json::OrderedJson config = json::JsonOrNull(summary.quantization_config);
+    const bool is_own = scale::DialectOfConfig(config) != nullptr;
+    text += fmt::format(" config.json of a model with these weights needs:\n\"{}\": ",
+                        is_own ? "quantization" : "quantization_config") +
             IndentedJson(summary.quantization_config);
   }
   for (const CrossedLimit& crossed : summary.crossed) {

@@ -114,6 +114,13 @@ class QuantiseJob {
       const std::lock_guard<std::mutex> lock(mutex_);
       CheckStatus(meter_->Merge(*meter), info_);
     });
+    if (meter_ != nullptr && transposed_) {
+      core::MoveExamples(*meter_, [&](std::uint64_t element) {
+        const std::uint64_t inputs = shape_.end()[-1], outputs = shape_.end()[-2];
+        const std::uint64_t matrix = element / (inputs * outputs), row = element / inputs % outputs;
+        return (matrix * inputs + element % inputs) * outputs + row;
+      });
+    }
     return std::move(meter_);
   }
 

@@ -51,7 +51,11 @@ void RemoveParents(scale::QuantisedModules& modules) {
       parents.insert(one.substr(0, std::min(one.rfind('.'), one.size())));
     }
   }
-  std::erase_if(modules.plain, [&](const std::string& one) { return parents.contains(one); });
+  std::erase_if(modules.plain, [&](const std::string& one) {
+    if (!parents.contains(one)) return false;
+    modules.halved.push_back(one);
+    return true;
+  });
 }
 
 void AddOnce(std::vector<std::string>& modules, const std::string& module) {
@@ -66,6 +70,8 @@ scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const Inp
   for (const scale::ScaledTensor& one : scales.companions.scaled)
     scaled.emplace(one.tensor, nullptr);
   for (const scale::ScaledWeight& one : scales.weights.weights) scaled[one.codes] = &one;
+  std::unordered_set<std::size_t> companions;  // which are no layer's own weight
+  for (const scale::Companion& one : scales.companions.companions) companions.insert(one.tensor);
   scale::QuantisedModules modules;
   bool has_head = false;
   for (const TensorJob& job : plan.jobs) {
@@ -94,6 +100,8 @@ scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const Inp
       AddOnce(modules.plain, module);
     } else if (MayBeLinear(info)) {
       modules.plain.push_back(module);
+    } else if (companions.contains(job.tensor)) {
+      continue;
     } else {
       if (const std::string experts = ExpertsModule(info); !experts.empty()) {
         AddOnce(modules.plain, experts);

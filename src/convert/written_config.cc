@@ -39,11 +39,14 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
         ((group.form.format == first.format && group.form.integers == first.integers) ||
          first.IsOfModel() || dialect.says_several_formats);
     if (is_said_together) continue;
-    std::string several;
+    std::string several, last;  // "a, b or c"
     for (const Dialect* const one : scale::Dialects()) {
       if (!one->says_several_formats) continue;
-      several.append(several.empty() ? "" : " or ").append(one->layout);
+      if (!last.empty()) several.append(several.empty() ? "" : ", ").append(last);
+      last = one->layout;
     }
+    if (!several.empty()) several += " or ";
+    several += last;
     RefuseConfig(path, first.Text() + " and " + group.form.Text() +
                            " in one model; only several formats of " + several +
                            " have a configuration: name that layout, or one format");

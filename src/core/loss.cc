@@ -508,6 +508,17 @@ Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, st
   return Status();
 }
 
+void MoveExamples(LossMeter& meter, const std::function<std::uint64_t(std::uint64_t)>& place_of) {
+  LossState& state = MeterAccess::StateOf(meter);
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+    if (state.counts[kind] != 0) state.first[kind].index = place_of(state.first[kind].index);
+  }
+  if (state.compared != 0) state.max_abs_example.index = place_of(state.max_abs_example.index);
+  if (state.compared_nonzero != 0) {
+    state.max_rel_example.index = place_of(state.max_rel_example.index);
+  }
+}
+
 Status MeasurePair(LossMeter& meter, const LossView& view, std::uint64_t n, std::uint64_t index,
                    Target target) {
   const Kernels* kernels = FindKernels(target);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "core/exact_sum.h"
 #include "tensorcast/tensorcast.hpp"
@@ -166,6 +167,10 @@ Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, st
 // and measures nothing else. Codes: those of MeasureScaled.
 Status MeasurePair(LossMeter& meter, const LossView& view, std::uint64_t n, std::uint64_t index,
                    Target target = Target::kBest);
+
+// Gives the elements of the examples other places: of a tensor that was gathered in another order.
+// A kind's first is then that of the order in which it was gathered.
+void MoveExamples(LossMeter& meter, const std::function<std::uint64_t(std::uint64_t)>& place_of);
 
 }  // namespace tensorcast::core
 

@@ -33,8 +33,8 @@ class PackedWeight {
     int bits = 0;             // of a code
     bool is_integer = false;  // else floating
     std::uint64_t group = 0;  // columns that share a scale; 0: all of a row, or nothing of the kind
-    std::uint64_t rotation = 0;  // columns that were rotated together; 0: they were not
     std::uint64_t blocks = 0;    // which have their scales among their codes; 0: it has none
+    std::uint64_t rotation = 0;  // columns that were rotated together; 0: they were not
   };
 
   // Elements [begin, end), which are read and held together.

@@ -201,7 +201,7 @@ std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view n
       }
       break;
     case CellsBy::kBlocks:
-      scales.end()[-2] = CellsAlong(shape.end()[-2], format.block_rows);
+      scales.end()[-2] = CellsAlong(scales.end()[-2], format.block_rows);
       [[fallthrough]];
     case CellsBy::kGroups: scales.back() = CellsAlong(scales.back(), format.block_columns); break;
   }

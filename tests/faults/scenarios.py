@@ -172,6 +172,38 @@ def _codes_and_scales(seed):
             files.data_of("f4", [1.0] * 16)]
 
 
+def _rows_of_layer(seed):
+    """The same in one file."""
+    return {"in.safetensors": files.safetensors(
+        [(name, "f4", (16, 70), files.data_of("f4", _rows(name, seed))) for name in _LINEAR])}
+
+
+_EXPERTS = {"l.experts.gate_up_proj": (2, 64, 24), "l.experts.down_proj": (2, 96, 20)}
+
+
+def _expert_code(name, seed, input_, output):
+    """Of float4e2m1: each group of inputs has one of the largest, so that its scale is 1."""
+    return 7 if input_ % 32 == 0 else (input_ * 5 + output * 3 + seed + len(name)) % 16
+
+
+def _experts(seed):
+    """Values of float4e2m1, [experts, inputs, outputs]."""
+    values_of = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+    values_of += [-x for x in values_of]
+    tensors = [[(name, "f4", shape, files.data_of("f4", [
+        values_of[_expert_code(name, seed, k, r)] for _ in range(shape[0])
+        for k in range(shape[1]) for r in range(shape[2])]))] for name, shape in _EXPERTS.items()]
+    return _in_two_shards(*tensors, {"torch_dtype": "float32"})
+
+
+def _blocks_and_scales(seed):
+    """[experts, outputs, inputs / 2], and scales of 1."""
+    return [*(bytes(_expert_code(name, seed, k, r) | _expert_code(name, seed, k + 1, r) << 4
+                    for _ in range(shape[0]) for r in range(shape[2]) for k in range(0, shape[1], 2))
+              for name, shape in _EXPERTS.items()),
+            b"\x7f" * (2 * 24 * 2), b"\x7f" * (2 * 20 * 3)]
+
+
 def _gguf(seed, names=("w", "v"), keys=""):
     """A GGUF file of plain tensors and one of blocks."""
     shapes = {"w": "600", "v": "2x350"}
@@ -299,6 +331,11 @@ SCENARIOS = {
     "checkpoint_scales_applied": _convert(_scaled, "in", "out"),
     "checkpoint_scales_written": Scenario(_rows_of_two, "convert in -o out --to int8-row --threads 2",
                                           ("out",), made=_codes_and_scales),
+    "comfyui_written": Scenario(_rows_of_layer, "convert in.safetensors -o out.safetensors --to int8-row "
+                                "--layout comfyui --threads 2", ("out.safetensors",),
+                                made=_codes_and_scales),
+    "checkpoint_experts_written": Scenario(_experts, "convert in -o out --to mxfp4 --layout gpt-oss --threads 2",
+                                           ("out",), made=_blocks_and_scales),
     "checkpoint_gptq": Scenario(lambda seed: _grouped(seed, "gptq"), "convert in -o out --to float16 --threads 2",
                                 ("out",), made=_ungrouped),
     "checkpoint_repacked": Scenario(lambda seed: _grouped(seed, "gptq"),

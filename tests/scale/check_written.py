@@ -122,7 +122,8 @@ FORMATS = {
     "mxfp4": (E2M1, 1, 32, "E8M0", ["round", "up", "ocp"]),
     "nvfp4": (E2M1, 1, 16, "E4M3", ["amax"]),
 }
-# layout: format: endings of codes, scale, global scale; the shape of one scale
+# layout: format: endings of codes, scale, global scale, in place of ".weight" where the codes' begins
+# with a dot; the shape of one scale
 LAYOUTS = {
     ("fp8-block", "deepseek"): ("", "_scale_inv", None, None),
     ("fp8-block", "compressed-tensors"): ("", "_scale", None, None),
@@ -136,6 +137,14 @@ LAYOUTS = {
     ("mxfp4", "compressed-tensors"): ("_packed", "_scale", None, None),
     ("nvfp4", "compressed-tensors"): ("_packed", "_scale", "_global_scale", (1,)),
     ("nvfp4", "modelopt"): ("", "_scale", "_scale_2", ()),
+    ("mxfp4", "mlx"): (".weight", ".scales", None, None),
+    ("mxfp8", "mlx"): (".weight", ".scales", None, None),
+    ("nvfp4", "mlx"): (".weight", ".scales", None, None),
+    ("mxfp8", "comfyui"): (".weight", ".weight_scale", None, None),
+    ("nvfp4", "comfyui"): (".weight", ".weight_scale", ".weight_scale_2", ()),
+    ("int8-row", "comfyui"): (".weight", ".weight_scale", None, None),
+    ("int8-row", "comfyui --rotate"): (".weight", ".weight_scale", None, None),
+    ("mxfp4", "gpt-oss"): ("_blocks", "_scales", None, None),
 }
 DEFAULTS = {"fp8-block": "deepseek"}
 
@@ -151,6 +160,51 @@ def packed(codes, bits):
     return stream.to_bytes(len(codes) * bits // 8, "little")
 
 
+def tiled(grid, rows, columns):
+    """Scales of a byte as a matrix unit takes them, and their shape: whole tiles of 128 x 4."""
+    down, across = -(-rows // 128), -(-columns // 4)
+    out = bytearray(down * across * 512)
+    for r in range(rows):
+        for c in range(columns):
+            out[(r // 128 * across + c // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + c % 4] = \
+                grid[r * columns + c]
+    return bytes(out), (down * 128, across * 4)
+
+
+ROTATED = 256
+
+
+def rotate(values):
+    """Groups of 256 doubles by the regular Hadamard matrix, base-4 digit by digit."""
+    values = [float(v) for v in values]
+    for begin in range(0, len(values), ROTATED):
+        for step in (1, 4, 16, 64):
+            for first in range(begin, begin + ROTATED):
+                if first // step % 4:
+                    continue
+                at = [first + i * step for i in range(4)]
+                four = [values[i] for i in at]
+                for minus, i in zip((3, 2, 1, 0), at):
+                    signed = [-v if j == minus else v for j, v in enumerate(four)]
+                    values[i] = ((signed[0] + signed[1]) + signed[2]) + signed[3]
+    return [files.from_float(v / 16) for v in values]
+
+
+def rotated_back(codes):
+    """Sums of integers, by the matrix' signs."""
+    codes = list(codes)
+    for step in (1, 4, 16, 64):
+        for first in range(ROTATED):
+            if first // step % 4:
+                continue
+            at = [first + i * step for i in range(4)]
+            total = sum(codes[i] for i in at)
+            back = [total - 2 * codes[i] for i in reversed(at)]
+            for i, value in zip(at, back):
+                codes[i] = value
+    return codes
+
+
 def largest(values):
     return max((abs(Fraction(v)) for v in values if is_finite(v)), default=Fraction(0))
 
@@ -158,6 +212,15 @@ def largest(values):
 def quantise(values, shape, name, layout, rule, most=None):
     """The tensors of a weight by their endings, and its values once more. `most`: the largest
     magnitude of all that share its global scale; none: its own."""
+    if layout == "gpt-oss":  # [experts, inputs, outputs] as if it were [experts, outputs, inputs]
+        turned = (*shape[:-2], shape[-1], shape[-2])
+        made, again = quantise(turn(values, shape), turned, name, "compressed-tensors", rule)
+        codes, scales = made["_packed"], made["_scale"]
+        codes = files.Tensor("U8", (*turned[:-1], turned[-1] // 32, 16), codes.data)
+        return {"_blocks": codes, "_scales": scales}, turn(again, turned)
+    is_rotated = layout.endswith("--rotate") and shape[-1] % ROTATED == 0
+    if is_rotated:
+        values = rotate(values)
     element, block_rows, block_columns, scale_type, _ = FORMATS[name]
     codes_end, scale_end, global_end, one = LAYOUTS[name, layout]
     columns, rows = shape[-1], shape[-2]
@@ -180,13 +243,14 @@ def quantise(values, shape, name, layout, rule, most=None):
     if name == "nvfp4":
         most = max(amax) if most is None else most
         stored = 1.0
-        if most:
+        if most and layout != "mlx":
             exact = 448 * 6 / most if layout == "compressed-tensors" else most / (448 * 6)
             stored = files.round_to(exact, "float32")
             if not 2.0 ** -126 <= stored < math.inf:  # 0, subnormal or not finite
                 stored = 1.0
         stored_global = struct.pack("<f", stored)
-        factor = Fraction(stored) if layout == "modelopt" else 1 / Fraction(stored)
+        divides = layout == "compressed-tensors"
+        factor = 1 / Fraction(stored) if divides else Fraction(stored)
         scales = [e4m3_scale(a / (6 * factor), a) for a in amax]
         scale_bytes = bytes(E4M3.encode(s, False) for s in scales)
     elif scale_type == "F32":
@@ -207,10 +271,19 @@ def quantise(values, shape, name, layout, rule, most=None):
             code = element.encode(Fraction(value) / scale, negative)
         codes.append(code)
         again.append(files.multiply(element.decode(code), scale))
+    if is_rotated:
+        again = []
+        for begin in range(0, len(codes), ROTATED):
+            scale = scales[cell_of[begin]] / 16
+            again += [value * scale for value in
+                      rotated_back(map(files.int8, codes[begin:begin + ROTATED]))]
     word = {"fp8": "F8_E4M3", "int8": "I8"}.get(name.split("-")[0])
     if name == "mxfp8":
         word = "F8_E4M3"
-    if word is None:
+    data = packed(codes, element.bits)
+    if layout == "mlx":
+        word, code_shape = "U32", (*shape[:-1], columns * element.bits // 32)
+    elif word is None:
         code_shape = (*shape[:-1], columns * element.bits // 8)
         word = "U8"
     else:
@@ -219,12 +292,29 @@ def quantise(values, shape, name, layout, rule, most=None):
         scale_shape = one
     else:
         scale_shape = (*shape[:-2], down, across)
+    if layout == "comfyui" and block_columns:
+        scale_bytes, scale_shape = tiled(scale_bytes, down, across)
+        if name == "nvfp4":
+            data = bytes(two >> 4 | (two & 15) << 4 for two in data)
     scale_word = {"F32": "F32", "E8M0": "U8", "E4M3": "F8_E4M3"}[scale_type]
-    made = {codes_end: files.Tensor(word, code_shape, packed(codes, element.bits)),
+    if layout == "mlx":
+        scale_word = "U8"
+    made = {codes_end: files.Tensor(word, code_shape, data),
             scale_end: files.Tensor(scale_word, scale_shape, scale_bytes)}
     if global_end is not None:
         made[global_end] = files.Tensor("F32", one, stored_global)
     return made, again
+
+
+def turn(values, shape):
+    """The last two dimensions swapped."""
+    rows, columns = shape[-2:]
+    return [values[(m * rows + r) * columns + c] for m in range(math.prod(shape[:-2]))
+            for c in range(columns) for r in range(rows)]
+
+
+def part_name(name, end, codes_end):
+    return (name.removesuffix(".weight") if codes_end.startswith(".") else name) + end
 
 
 # ---------------------------------------------------------------------------------- weights
@@ -250,11 +340,16 @@ def stored(values, word):
     return data, held
 
 
-def weights(name):
+def weights(name, layout):
     """Names, shapes, types and values that meet every corner of a format."""
     rng = random.Random(f"written {name}")
     ragged = FORMATS[name][2] is None or FORMATS[name][2] == 128
     columns = 131 if ragged else 96
+    whole = 1  # rows have to be a multiple
+    if layout.startswith("comfyui"):
+        whole = {"nvfp4": 16, "mxfp8": 32}.get(name, 1)
+    if layout.endswith("--rotate"):
+        columns = 512
     made = {}
 
     def add(key, shape, word, values):
@@ -264,8 +359,12 @@ def weights(name):
     def normal(n, sigma=0.02):
         return [rng.gauss(0, sigma) for _ in range(n)]
 
-    add("model.layers.0.self_attn.q_proj.weight", (130, columns), "BF16", normal(130 * columns))
-    odd = normal(12 * columns)
+    rows = -(-130 // whole) * whole
+    if layout != "gpt-oss":
+        add("model.layers.0.self_attn.q_proj.weight", (rows, columns), "BF16",
+            normal(rows * columns))
+    rows = -(-12 // whole) * whole
+    odd = normal(rows * columns)
     odd[:columns] = [0.0] * columns  # cells without a value but zero
     odd[columns:2 * columns] = [-0.0] * columns
     odd[2 * columns + 3], odd[2 * columns + 4] = math.inf, -math.inf
@@ -278,9 +377,16 @@ def weights(name):
     odd[8 * columns:9 * columns] = [math.ldexp(rng.choice((-1, 1)), rng.randrange(-140, 120))
                                     for _ in range(columns)]
     odd[9 * columns:10 * columns] = [math.inf] * columns
-    add("model.layers.0.mlp.down_proj.weight", (12, columns), "F32", odd)
-    add("model.layers.0.mlp.up_proj.weight", (8, 32 * 5 + (3 if ragged else 0)), "F16",
-        normal(8 * (32 * 5 + (3 if ragged else 0)), 100.0))
+    if layout == "gpt-oss":
+        add("model.layers.0.mlp.experts.down_proj", (2, columns, 6), "F32",
+            turn(odd, (2, 6, columns)))
+        add("model.layers.0.mlp.experts.gate_up_proj", (3, 64, 131), "BF16", normal(3 * 64 * 131))
+        return made
+    add("model.layers.0.mlp.down_proj.weight", (rows, columns), "F32", odd)
+    rows, columns = -(-8 // whole) * whole, 32 * 5 + (3 if ragged else 0)
+    add("model.layers.0.mlp.up_proj.weight", (rows, columns), "F16", normal(rows * columns, 100.0))
+    if layout.startswith("comfyui") and name != "fp8-tensor":
+        return made
     add("model.layers.0.mlp.experts.w1.weight", (3, 129, 32), "F32", normal(3 * 129 * 32, 1e-6))
     return made
 
@@ -296,21 +402,46 @@ OTHERS = {  # what a scaled format leaves alone, and why
 }
 
 
+OTHERS_OF = {  # and what single layouts do
+    "comfyui": {
+        "model.layers.1.mlp.experts.w1.weight": ("F32", (3, 16, 32), "ComfyUI has matrices so"),
+        "model.layers.1.mlp.experts.w2.kernel": ("F32", (3, 32, 32), "ComfyUI has matrices so"),
+    },
+    "gpt-oss": {
+        "model.layers.0.self_attn.o_proj.weight": ("F32", (64, 32), "gpt-oss has"),
+        "model.layers.0.mlp.experts.gate_up_proj_bias": ("F32", (32, 64), "bias"),
+        "model.layers.1.mlp.experts.up_proj": ("F32", (3, 32, 64), "gpt-oss has"),
+        "model.layers.1.mlp.experts.down_proj": ("F32", (3, 40, 64), "its inputs, 40"),
+    },
+    "mlx": {},
+}
+for _format, _rows in (("nvfp4", 16), ("mxfp8", 32)):
+    OTHERS_OF[f"{_format} comfyui"] = {
+        "model.layers.1.mlp.up_proj.weight":
+            ("F32", (72, 32) if _rows == 16 else (80, 32), f"is not a multiple of {_rows}")}
+
+
+def others(name, layout):
+    if (name, layout) == ("fp8-tensor", "comfyui"):
+        return OTHERS
+    return OTHERS | OTHERS_OF.get(layout.split()[0], {}) | OTHERS_OF.get(f"{name} {layout}", {})
+
+
 def run(tool, *arguments):
     return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
 def check(tool, name, layout, rule, folder):
     folder.mkdir()
-    made = weights(name)
+    made, left_alone = weights(name, layout), others(name, layout)
     tensors = {key: tensor for key, (tensor, _) in made.items()}
-    for key, (word, shape, _) in OTHERS.items():
+    for key, (word, shape, _) in left_alone.items():
         tensors[key] = files.Tensor(word, shape, struct.pack("<f", 0.5) * math.prod(shape))
     source, out, again = (folder / n for n in ("in.safetensors", "out.safetensors", "back.safetensors"))
     files.write_safetensors(source, tensors, {"format": "pt"})
     flags = ["--to", name]
     if layout != DEFAULTS.get(name, "compressed-tensors"):
-        flags += ["--layout", layout]
+        flags += ["--layout", *layout.split()]
     if rule != FORMATS[name][4][0]:
         flags += ["--scale", rule]
     done = run(tool, "convert", source, "-o", out, *flags, "--threads", 1, "--json")
@@ -318,7 +449,7 @@ def check(tool, name, layout, rule, folder):
         return f"exit {done.returncode}: {done.stderr}"
     report = json.loads(done.stdout)
     for left in report["left_alone"]:
-        word = OTHERS[left["name"]][2]
+        word = left_alone[left["name"]][2]
         if word not in left["reason"]:
             return f"{left['name']} is left alone as {left['reason']!r}, not as {word!r}"
     found, _ = files.read_safetensors(out)
@@ -328,7 +459,8 @@ def check(tool, name, layout, rule, folder):
             wanted[key] = tensor
             continue
         parts, values[key] = quantise(made[key][1], tensor.shape, name, layout, rule)
-        wanted.update({key + end: part for end, part in parts.items()})
+        codes_end = LAYOUTS[name, layout][0]
+        wanted.update({part_name(key, end, codes_end): part for end, part in parts.items()})
     if set(found) != set(wanted):
         return f"tensors {sorted(set(found) ^ set(wanted))} are on one side only"
     for key, tensor in wanted.items():
@@ -353,7 +485,8 @@ def check(tool, name, layout, rule, folder):
             return (f"{entry['name']}: the largest error is said to be "
                     f"{entry['loss']['max_abs_error']}, not {float(max(errors))}")
     if config := report.get("quantization_config"):
-        (folder / "config.json").write_text(json.dumps({"quantization_config": config}))
+        key = "quantization" if layout == "mlx" else "quantization_config"
+        (folder / "config.json").write_text(json.dumps({key: config}))
     done = run(tool, "convert", out, "-o", again, "--to", "float64", "--no-report")
     if done.returncode != 0:
         return f"back: exit {done.returncode}: {done.stderr}"

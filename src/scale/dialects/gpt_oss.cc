@@ -2,8 +2,9 @@
 // [experts, inputs, outputs].
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "files/error.h"
 #include "json/ordered_json.h"
@@ -77,38 +78,50 @@ void ReadGptOss(const json::OrderedJson&, QuantizationConfig& config) {
   config.is_complete = true;
 }
 
-// Its readers replace the experts of a layer, both or none.
+// Its readers replace the experts of a layer, both weights or none. What stands in another file of
+// the checkpoint is not known here.
 void RefuseHalves(const QuantisedModules& modules) {
-  std::unordered_map<std::string_view, int> parts;
-  for (const WrittenGroup& group : modules.written) {
-    for (const std::string& one : group.modules) ++parts[ExpertsOf(one)];
+  if (modules.halved.empty()) return;
+  throw files::Error(core::ErrorKind::kUnsupported,
+                     "one weight of " + words::EscapeName(modules.halved.front()) +
+                         " becomes mxfp4 (gpt-oss) and another does not, and its readers take both "
+                         "of a layer or none: leave out both, or name both");
+}
+
+std::vector<std::string> PlainExperts(const QuantisedModules& modules) {
+  std::vector<std::string> experts;
+  for (const std::string& one : modules.plain) {
+    if (one.ends_with("experts")) experts.push_back(one);
   }
-  for (const WrittenGroup& group : modules.written) {
-    for (const std::string& one : group.modules) {
-      const std::string_view experts = ExpertsOf(one);
-      if (parts[experts] == 2) continue;
-      const std::string_view other = one.ends_with(kDown) ? kGateUp : kDown;
-      throw files::Error(core::ErrorKind::kUnsupported,
-                         words::EscapeName(one) + " becomes mxfp4 (gpt-oss) and " +
-                             words::EscapeName(std::string(experts) + std::string(other)) +
-                             " does not: its readers take both of a layer or none; leave out "
-                             "both, or name both");
-    }
-  }
+  return experts;
 }
 
 // As OpenAI's has it, whose readers look for experts alone; experts that stay are named.
 WrittenConfig WriteGptOss(const QuantisedModules& modules) {
   RefuseHalves(modules);
-  json::OrderedJson names = {"model.layers.*.self_attn", "model.layers.*.mlp.router",
-                             "model.embed_tokens", "lm_head"};
-  for (const std::string& one : modules.plain) {
-    if (one.ends_with("experts")) names.push_back(one);
-  }
   json::OrderedJson json = json::OrderedJson::object();
-  json[kNotConverted] = std::move(names);
+  json[kNotConverted] = {"model.layers.*.self_attn", "model.layers.*.mlp.router",
+                         "model.embed_tokens", "lm_head"};
+  AddNames(json[kNotConverted], PlainExperts(modules));
   json["quant_method"] = kGptOssMethods[0];
   return {.quantization_config = ConfigText(json)};
+}
+
+std::optional<WrittenConfig> JoinGptOss(const QuantisedModules& modules,
+                                        const QuantizationConfig& config, std::string*) {
+  RefuseHalves(modules);
+  json::OrderedJson json = *config.json;
+  json::OrderedJson& names = json[kNotConverted];
+  if (names.is_array()) {
+    for (const WrittenGroup& group : modules.written) {
+      for (const std::string& one : group.modules) {
+        std::erase(names.get_ref<json::OrderedJson::array_t&>(),
+                   json::OrderedJson(ExpertsOf(one)));
+      }
+    }
+  }
+  AddNames(names, PlainExperts(modules));
+  return WrittenConfig{.quantization_config = ConfigText(json)};
 }
 
 }  // namespace
@@ -126,6 +139,7 @@ constinit const Dialect kGptOss = {
     .written = kGptOssWritten,
     .write_config = WriteGptOss,
     .edit_config = AddNotConverted,
+    .join_config = JoinGptOss,
 };
 
 }  // namespace tensorcast::scale
