@@ -241,8 +241,6 @@ def floats():
             case = experts(make, Bytes(35, scales), f"to_mx_experts_{name}_{last}")
             yield from each(case, gpt_oss=yes, gguf=to_gguf, **{"mlx" if name == "ct" else
                                                                 "compressed_tensors": yes})
-            case = experts(make, Bytes(36, scales), f"to_mx_half_{name}_{last}", halves=1)
-            yield from each(case, gpt_oss="both")
     for t in (1.0, 4.0, 2719.5, 3.7e-4, 2688.0):
         case = compressed_nv(Bytes(40, E4M3), f"to_nv_ct_{t}", (7, 64), t)
         to_mlx = yes if t == 1 else "global scale that is not 1"
