@@ -41,6 +41,12 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
                     ": a model's scaled weights have the layout onnx, not " + request.layout,
                 file.output);
   }
+  if (!request.layout.empty() && request.layout != "gguf" && file.sink->holds_blocks()) {
+    throw Error(ErrorKind::kArguments,
+                words::PathText(file.output) +
+                    ": a .gguf has scaled weights in the layout gguf, not in " + request.layout,
+                file.output);
+  }
   if (request.scale_rule && scale::IsSearch(*request.scale_rule) && file.sink->has_graph()) {
     throw Error(ErrorKind::kArguments,
                 words::PathText(file.output) + ": a model's scales do not follow the rule " +

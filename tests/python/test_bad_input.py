@@ -339,6 +339,17 @@ def test_both_names_of_a_scale_rule(files):
         assert all(one == made[0] for one in made)
 
 
+def test_rows_are_rotated_where_it_is_asked(files):
+    x = np.random.default_rng(2).standard_normal((16, 256)).astype(np.float32)
+    safetensors.numpy.save_file({"a.weight": x}, files / "a.safetensors")
+    out = files / "rotated.safetensors"
+    tc.convert(files / "a.safetensors", out, to="int8-row", layout="comfyui", rotate=True)
+    with safetensors.safe_open(out, "np") as file:
+        assert '"convrot":true' in file.metadata()["_quantization_metadata"]
+    with pytest.raises(ValueError, match="rotated"):
+        tc.plan(files / "a.safetensors", out, to="fp8-row", rotate=True)
+
+
 def test_memory_that_is_not_there(monkeypatch):
     with pytest.raises((MemoryError, ValueError)):
         tc.cast(np.broadcast_to(np.float32(1), (1 << 50,)), "float64")

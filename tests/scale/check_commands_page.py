@@ -312,7 +312,8 @@ def main():
             if done.returncode != 0:
                 problem = f"exit {done.returncode}: {done.stderr or done.stdout}"
             elif out is not None and "--dry-run" not in words:
-                target = TYPES.get(words[words.index("--to") + 1])  # none: a scaled format
+                to = words[words.index("--to") + 1] if "--to" in words else None
+                target = TYPES.get(to)  # none: a scaled format, or the same values in another layout
                 problem = check_output(out, target, weights[words[2]]) if target else None
             if problem:
                 problems.append(f"{shlex.join(words)}: {problem}")
