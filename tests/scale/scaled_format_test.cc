@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "scale/scale_search.h"
+
 namespace tensorcast::scale {
 namespace {
 
@@ -17,7 +19,9 @@ TEST(ScaledFormat, EveryRuleOfEveryFormatCanBeWritten) {
     names += std::string(format.name) + " ";
     ASSERT_FALSE(format.rules.empty());
     for (const NamedRule& rule : format.rules) {
-      CheckedWritten(format.scaling, rule.rule);  // throws
+      // A search begins with the first rule; integers in groups have a quantiser of their own.
+      const ScaleRule plain = IsSearch(rule.rule) ? format.rules.front().rule : rule.rule;
+      if (format.group_bits == 0) CheckedWritten(format.scaling, plain);  // throws
       EXPECT_EQ(format.FindRule(rule.name), rule.rule);
     }
     EXPECT_EQ(FindScaledFormat(format.name), &format);
@@ -25,8 +29,27 @@ TEST(ScaledFormat, EveryRuleOfEveryFormatCanBeWritten) {
   }
   EXPECT_EQ(names,
             "fp8-tensor fp8-row fp8-block int8-row mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 nvfp4 "
-            "q8_0 q5_1 q5_0 q4_1 q4_0 ");
+            "q8_0 q5_1 q5_0 q4_1 q4_0 int4-group int8-group ");
   EXPECT_EQ(FindScaledFormat("fp8"), nullptr);
+}
+
+TEST(ScaledFormat, SizesOfGroups) {
+  for (const std::string_view name : {"int4-group", "int8-group"}) {
+    const ScaledFormat& usual = *FindScaledFormat(name);
+    EXPECT_EQ(FindGroups(usual, 128, false), &usual);
+    for (const std::uint64_t size : kGroupSizes) {
+      for (const bool is_asymmetric : {false, true}) {
+        const ScaledFormat* const found = FindGroups(usual, size, is_asymmetric);
+        ASSERT_NE(found, nullptr) << name << ' ' << size;
+        EXPECT_EQ(found->name, name);
+        EXPECT_EQ(found->block_columns, size);
+        EXPECT_EQ(found->is_asymmetric, is_asymmetric);
+        EXPECT_EQ(found->group_bits, usual.group_bits);
+        EXPECT_EQ(found->cells, size == 0 ? CellsBy::kRows : CellsBy::kGroups);
+      }
+    }
+    EXPECT_EQ(FindGroups(usual, 16, false), nullptr);
+  }
 }
 
 TEST(ScaledFormat, CellsAndBits) {
