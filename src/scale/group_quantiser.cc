@@ -124,6 +124,54 @@ std::optional<double> GroupQuantiser::Stored(double number, bool is_scale) const
 }
 
 std::optional<GroupNumbersMade> GroupQuantiser::NumbersOf(const double* x, std::size_t n) const {
+  std::optional<GroupNumbersMade> made = PlainNumbersOf(x, n);
+  if (made && rule_.is_searched && LargestFinite(x, n, 0) > 0) {
+    made->scale = BestScaleOf(x, n, *made);
+  }
+  return made;
+}
+
+double GroupQuantiser::BestScaleOf(const double* x, std::size_t n,
+                                   const GroupNumbersMade& plain) const {
+  constexpr int kFirst = 40, kLast = 72;  // of 64
+  const TypeLimits limits = detail::LimitsOf(*FindType(rule_.scale));
+  double best = plain.scale, least = kInfinite, before = 0;
+  GroupNumbersMade tried = plain;
+  for (int k = kLast; k >= kFirst; --k) {
+    const std::optional<double> scale = Stored(plain.scale * k / 64, false);
+    if (!scale || *scale < limits.least_normal || *scale == before) continue;
+    tried.scale = before = *scale;
+    const double error = ErrorOf(x, n, tried);
+    if (error >= least) continue;
+    least = error;
+    best = *scale;
+  }
+  return best;
+}
+
+// As a search of other formats adds them up (scale_search.h).
+double GroupQuantiser::ErrorOf(const double* x, std::size_t n,
+                               const GroupNumbersMade& numbers) const {
+  core::SumOfMagnitudes all;
+  std::uint8_t codes[kBlock];
+  for (std::size_t done = 0; done < n; done += kBlock) {
+    const auto some = std::min<std::size_t>(kBlock, n - done);
+    CodesOf(x + done, some, numbers, codes);
+    double sums[core::kLossSums] = {};
+    for (std::size_t i = 0; i < some; ++i) {
+      const double value = x[done + i];
+      const double error = value - (codes[i] - numbers.zero) * numbers.scale;
+      sums[i % core::kLossSums] += std::isfinite(value) ? error * error : 0;
+    }
+    const double sum = core::FoldSums(sums);
+    if (n <= kBlock) return sum;
+    all.Add(sum);
+  }
+  return all.Nearest();
+}
+
+std::optional<GroupNumbersMade> GroupQuantiser::PlainNumbersOf(const double* x,
+                                                               std::size_t n) const {
   GroupNumbersMade made;
   const int middle = rule_.codes() / 2;
   if (!rule_.is_asymmetric) {

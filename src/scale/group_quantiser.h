@@ -29,6 +29,8 @@ struct GroupRule {
   bool is_asymmetric = false;
   // MLX's: every group has a bias; asymmetric ones are made by its own rule, in float32.
   bool has_biases = false;
+  // Takes the scale that loses least (docs/scales.md); not with biases.
+  bool is_searched = false;
   DataType scale = DataType::kFloat16;  // of scales and biases: float16, bfloat16 or float32
 
   int codes() const { return 1 << bits; }
@@ -68,6 +70,11 @@ class GroupQuantiser {
  private:
   // The numbers of a group's n values; nothing where their type does not hold them.
   std::optional<GroupNumbersMade> NumbersOf(const double* x, std::size_t n) const;
+  // The same by the plain rule.
+  std::optional<GroupNumbersMade> PlainNumbersOf(const double* x, std::size_t n) const;
+  // The scale near a group's plain one that loses least.
+  double BestScaleOf(const double* x, std::size_t n, const GroupNumbersMade& plain) const;
+  double ErrorOf(const double* x, std::size_t n, const GroupNumbersMade& numbers) const;
   std::optional<GroupNumbersMade> MlxNumbersOf(const double* x, std::size_t n) const;
   // A number as it is stored; a scale (`is_scale`) is a normal one.
   std::optional<double> Stored(double number, bool is_scale) const;

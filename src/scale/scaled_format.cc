@@ -18,6 +18,8 @@ constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax},
                                       {"mse", ScaleRule::kMse},
                                       {"four-over-six", ScaleRule::kFourOverSix}};
 
+constexpr NamedRule kGroupRules[] = {{"amax", ScaleRule::kAmax}, {"mse", ScaleRule::kMse}};
+
 // Of formats whose own rule it is.
 constexpr NamedRule kBlockRules[] = {{"amax", ScaleRule::kAmax}};
 
@@ -36,7 +38,7 @@ constexpr ScaledFormat GroupsOf(int bits, std::uint64_t group, bool is_asymmetri
                          group == 0 ? std::uint64_t{0} : 1,
                          group,
                          {bits == 4 ? DataType::kInt4 : DataType::kInt8, DataType::kFloat16},
-                         kBlockRules};
+                         kGroupRules};
   format.group_bits = bits;
   format.is_asymmetric = is_asymmetric;
   return format;

@@ -84,6 +84,34 @@ def mlx_fitted(values, bits, word):
     return kept[0], kept[1], codes
 
 
+def error_of(values, scale, zero, bits):
+    """The sum of squared errors as every search has it: eight sums of each 1,024, these blocks exactly."""
+    total = Fraction(0)
+    for begin in range(0, len(values), 1024):
+        some, sums = values[begin:begin + 1024], [0.0] * 8
+        for i, (value, code) in enumerate(zip(some, codes_by(some, scale, zero, bits))):
+            if is_finite(value):
+                difference = float(value) - float((code - zero) * scale)
+                sums[i % 8] += difference * difference
+        pairs = [sums[k] + sums[k + 4] for k in range(4)]
+        total += Fraction((pairs[0] + pairs[1]) + (pairs[2] + pairs[3]))
+    return float(total)
+
+
+def searched(values, bits, asymmetric, layout, word):
+    """The same with the scale of p * 40/64 to p * 72/64 that loses least, the larger one of two."""
+    scale, zero, bias, codes = group_of(values, bits, asymmetric, layout, word)
+    if not any(is_finite(v) and v for v in values):
+        return scale, zero, bias, codes
+    tried = [files.round_to(scale * k / 64, WORDS[word]) for k in range(40, 73)]
+    best = None
+    for one in sorted({Fraction(x) for x in tried if is_finite(x) and x >= LEAST[word]}, reverse=True):
+        error = error_of(values, one, zero, bits)
+        if best is None or error < best:
+            best, scale = error, one
+    return scale, zero, bias, codes_by(values, scale, zero, bits)
+
+
 def group_of(values, bits, asymmetric, layout, word):
     """The stored scale, the zero point or None, the bias or None, the codes."""
     finite = [Fraction(v) for v in values if is_finite(v)]
@@ -168,7 +196,7 @@ ENDINGS = {
 }
 
 
-def quantise(name, values, shape, source, layout, bits, group, asymmetric):
+def quantise(name, values, shape, source, layout, bits, group, asymmetric, make=group_of):
     """The tensors of a weight by name, and its values once more."""
     word = scale_word(layout, source)
     n, k = shape[-2:]
@@ -178,7 +206,7 @@ def quantise(name, values, shape, source, layout, bits, group, asymmetric):
         matrix = []
         for r in range(n):
             row = values[(batch * n + r) * k:(batch * n + r + 1) * k]
-            cells = [group_of(row[c:c + group], bits, asymmetric, layout, word) for c in range(0, k, group)]
+            cells = [make(row[c:c + group], bits, asymmetric, layout, word) for c in range(0, k, group)]
             matrix.append(cells)
             for scale, zero, bias, codes in cells:
                 if bias is not None:
@@ -245,7 +273,7 @@ def weights(layout, group):
     return made
 
 
-def check(tool, layout, bits, group, asymmetric, folder):
+def check(tool, layout, bits, group, asymmetric, folder, make=group_of):
     folder.mkdir()
     made = weights(layout, group)
     tensors = {key: tensor for key, (tensor, _) in made.items()}
@@ -259,6 +287,8 @@ def check(tool, layout, bits, group, asymmetric, folder):
         flags += ["--group", group or "channel"]
     if asymmetric:
         flags.append("--asymmetric")
+    if make is searched:
+        flags += ["--scale", "mse"]
     done = run(tool, "convert", source, "-o", out, *flags, "--threads", 1, "--json")
     if done.returncode != 0:
         return f"exit {done.returncode}: {done.stderr}"
@@ -266,7 +296,8 @@ def check(tool, layout, bits, group, asymmetric, folder):
     found, _ = files.read_safetensors(out)
     wanted, values = {"model.norm.weight": tensors["model.norm.weight"]}, {}
     for key, (tensor, held) in made.items():
-        parts, values[key] = quantise(key, held, tensor.shape, tensor.dtype, layout, bits, group, asymmetric)
+        parts, values[key] = quantise(key, held, tensor.shape, tensor.dtype, layout, bits, group, asymmetric,
+                                      make)
         wanted.update(parts)
     if set(found) != set(wanted):
         return f"tensors {sorted(set(found) ^ set(wanted))} are on one side only"
@@ -338,6 +369,11 @@ def main():
                         if flags.names and not any(n in case for n in flags.names):
                             continue
                         failed += say(case, check(flags.tool, layout, bits, group, asymmetric, folder / case))
+        for layout, bits, group, asymmetric in (("compressed-tensors", 4, 32, False), ("gptq", 8, 64, True),
+                                                ("awq", 4, None, True), ("compressed-tensors", 4, None, False)):
+            case = f"mse-int{bits}-{layout}-{group or 'channel'}{'-asymmetric' if asymmetric else ''}"
+            if not flags.names or any(n in case for n in flags.names):
+                failed += say(case, check(flags.tool, layout, bits, group, asymmetric, folder / case, searched))
         if not flags.names:
             failed += say("refused", check_refused(flags.tool, folder / "refused"))
     return 1 if failed else 0
