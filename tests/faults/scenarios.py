@@ -282,6 +282,56 @@ def _ungrouped(seed):
                                  for k in range(_COLUMNS)])]
 
 
+def _steps(name, seed):
+    """Whole steps of [32, 64] from -8 to 7, both in each group of 32 columns: its scale is 1."""
+    return [[(-8, 7)[k % 32] if k % 32 < 2 else (n * 3 + k * 5 + seed + len(name)) % 16 - 8
+             for k in range(_COLUMNS)] for n in range(_ROWS)]
+
+
+def _stepped(seed, values_of=_steps):
+    return [(name, "f4", (_ROWS, _COLUMNS), files.data_of("f4", [x for row in values_of(name, seed) for x in row]))
+            for name in _LINEAR]
+
+
+def _stepped_in_two(seed):
+    first, second = _stepped(seed)
+    return _in_two_shards([first], [second], {"torch_dtype": "float32"})
+
+
+def _words(codes):
+    """Of 4 bits each, eight in a word from the lowest bits on."""
+    return [sum(code << (4 * i) for i, code in enumerate(codes[j:j + 8])) for j in range(0, len(codes), 8)]
+
+
+def _words_data(rows):
+    return files.data_of("i4", [word - (word >> 31 << 32) for row in rows for word in row])
+
+
+def _steps_packed(seed):
+    """Along rows; zero points 8, which compressed-tensors packs down columns; scales 1."""
+    return [*(_words_data([_words([x + 8 for x in row]) for row in _steps(name, seed)]) for name in _LINEAR),
+            _words_data([[0x88888888] * (_COLUMNS // 32)] * (_ROWS // 8)),
+            files.data_of("f4", [1.0] * (_ROWS * _COLUMNS // 32))]
+
+
+def _halves(name, seed):
+    """The same with -7.5 for the least and the largest in each group: 1 is their symmetric scale."""
+    return [[-7.5 if x == -8 else 7.5 if x == 7 else x for x in row] for row in _steps(name, seed)]
+
+
+def _halves_in_one(seed):
+    return {"in.safetensors": files.safetensors(_stepped(seed, _halves))}
+
+
+def _steps_down(seed):
+    """The words go down columns, as GPTQ has them; zero points 8, scales 1, and each column's group."""
+    rows = {name: [_words([x + 8 for x in row]) for row in _steps(name, seed)] for name in _LINEAR}
+    return [*(_words_data([*zip(*rows[name])]) for name in _LINEAR),
+            _words_data([[0x88888888] * (_ROWS // 8)] * (_COLUMNS // 32)),
+            files.data_of("f2", [1.0] * (_ROWS * _COLUMNS // 32)),
+            files.data_of("i4", [k // 32 for k in range(_COLUMNS)])]
+
+
 def _texts(seed):
     content = b"".join(str(value).encode("utf-32-le").ljust(4 * 9, b"\0")
                        for value in values("w", seed))
@@ -340,6 +390,11 @@ SCENARIOS = {
                                 ("out",), made=_ungrouped),
     "checkpoint_repacked": Scenario(lambda seed: _grouped(seed, "gptq"),
                                     "convert in -o out --repack awq --threads 2", ("out",), made=_awq_words),
+    "groups_written": Scenario(_stepped_in_two, "convert in -o out --to int4-group --group 32 --asymmetric "
+                               "--threads 2", ("out",), made=_steps_packed),
+    "groups_written_gptq": Scenario(_halves_in_one, "convert in.safetensors -o out.safetensors --to int4-group "
+                                    "--layout gptq --group 32 --threads 2", ("out.safetensors",),
+                                    made=_steps_down),
     "checkpoint_torch": _convert(_torch_in_shards, "in", "out"),
     "torch": _convert(lambda seed: {"in.pt": _torch(seed)}, "in.pt", "out.safetensors"),
     "gguf_parts": _convert(_gguf_parts, "in-00002-of-00002.gguf", "out.safetensors",
