@@ -82,13 +82,133 @@ def compressed_tensors(weights):
         yield ours_is, "the same, best of 0.8 to 1 times each scale", best
 
 
+def llm_compressor(weights):
+    """Its observers that search, as its recipes name them, in compressed-tensors' schemes."""
+    import warnings
+
+    import made_checkpoints as made
+    from compressed_tensors.compressors import BaseCompressor
+    from compressed_tensors.quantization import preset_name_to_scheme
+    from llmcompressor.observers import Observer
+    warnings.simplefilter("ignore")
+    for preset, ours_is, observer, settings in (
+            ("W4A16", "int4-group", "memoryless_mse", {}), ("W4A16", "int4-group", "memoryless_mse", {"norm": 2.0}),
+            ("W8A16", "int8-group", "memoryless_mse", {}), ("INT8", "int8-row", "memoryless_mse", {}),
+            ("FP8_DYNAMIC", "fp8-row", "memoryless_mse", {}), ("MXFP4A16", "mxfp4", "memoryless_mse", {}),
+            ("NVFP4A16", "nvfp4", "memoryless_mse", {}), ("NVFP4A16", "nvfp4", "nvfp4_expanded_mse", {}),
+            ("NVFP4A16", "nvfp4", "nvfp4_expanded_mse", {"norm": 2.0})):
+        scheme = preset_name_to_scheme(preset, targets=["Linear"])
+        scheme.format = made.PRESETS[preset]
+        compressor = BaseCompressor.get_value_from_registry(made.PRESETS[preset])
+        again = []
+        for weight in weights:
+            watcher = Observer.load_from_registry(observer, base_name="weight", args=scheme.weights, **settings)
+            watcher(weight)
+            found = watcher.get_qparams()
+            state = {"weight": weight, "weight_scale": found["scale"]}
+            if found["global_scale"] is not None:
+                state["weight_global_scale"] = found["global_scale"]
+            again.append(compressor.decompress(compressor.compress(state, scheme), scheme)["weight"].float())
+        said = "".join(f", {key} {value:g}" for key, value in settings.items())
+        yield ours_is, f"llm-compressor, {observer}{said}", again
+
+
 def model_opt(weights):
-    from modelopt.torch.quantization.qtensor import NVFP4QTensor
+    """Its recipes for weights alone: of maxima, and its calibrations that search."""
+    import copy
+
+    import modelopt.torch.quantization as mtq
+    from modelopt.torch.quantization.qtensor import MXFP4QTensor, MXFP8QTensor, NVFP4QTensor
     again = []
     for weight in weights:
         made, scale, second = NVFP4QTensor.quantize(weight, 16)
         again.append(made.dequantize(dtype=torch.float32, scale=scale, double_scale=second, block_sizes={-1: 16}))
     yield "nvfp4", "ModelOpt, NVFP4QTensor", again
+    yield from model_opt_nvfp4(weights)
+    for ours_is, kind in (("mxfp4", MXFP4QTensor), ("mxfp8", MXFP8QTensor)):
+        again = []
+        for weight in weights:
+            made, scale = kind.quantize(weight.clone(), *((32,) if ours_is == "mxfp4" else ()))
+            again.append(made.dequantize(dtype=torch.float32, scale=scale, block_sizes={-1: 32}))
+        yield ours_is, f"ModelOpt, {kind.__name__}", again
+    for ours_is, weight_cfg in (("int4-group", {"num_bits": 4, "block_sizes": {-1: 128}}),
+                                ("int8-group", {"num_bits": 8, "block_sizes": {-1: 128}}),
+                                ("int8-row", {"num_bits": 8, "axis": 0}), ("fp8-row", {"num_bits": (4, 3), "axis": 0})):
+        for title, algorithm in (("max", "max"), ("mse", {"method": "mse"}),
+                                 ("mse, steps of 0.01", {"method": "mse", "step_size": 0.01, "start_multiplier": 0.5,
+                                                         "stop_multiplier": 1.5})):
+            again = []
+            for weight in weights:
+                layer = torch.nn.Sequential(torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False))
+                layer[0].weight.data = weight.clone()
+                config = {"quant_cfg": [{"quantizer_name": "*", "enable": False},
+                                        {"quantizer_name": "*weight_quantizer", "cfg": copy.deepcopy(weight_cfg),
+                                         "enable": True}],
+                          "algorithm": algorithm}
+                mtq.quantize(layer, config, None)
+                with torch.no_grad():
+                    again.append(layer[0].weight_quantizer(layer[0].weight).float())
+            yield ours_is, f"ModelOpt, {title}", again
+
+
+def model_opt_nvfp4(weights):
+    """The sweep of all scales that its recipe nvfp4_..._mse_fp8_sweep makes, with the same calibrator; its own
+    quantiser beside it needs a GPU, so that its tensors' rounding stands there. With room above, too: its 4/6."""
+    from modelopt.torch.quantization.calib.mse import NVFP4MSECalibrator
+    from modelopt.torch.quantization.qtensor import NVFP4QTensor
+    for title, most in (("its sweep of all scales", 448.0), ("the same with 256 for 448 in the global scale", 256.0)):
+        again = []
+        for weight in weights:
+            second = weight.abs().amax() / (6 * most)
+
+            def rounded(x, amax, second=second):
+                scale = (amax.reshape(x.shape[0], 1) / (6 * second)).clamp(2**-9, 448).to(torch.float8_e4m3fn)
+                made, scale, other = NVFP4QTensor.quantize(x, 16, scale, second)
+                return made.dequantize(dtype=torch.float32, scale=scale, double_scale=other, block_sizes={-1: 16})
+
+            cells = weight.reshape(-1, 16)
+            sweep = NVFP4MSECalibrator(amax=cells.abs().amax(1), global_amax=second * 6 * 448, axis=0, quant_func=rounded)
+            sweep.collect(cells)
+            again.append(rounded(cells, sweep.compute_amax()).reshape(weight.shape))
+        yield "nvfp4", f"ModelOpt, {title}", again
+
+
+def torch_ao(weights):
+    """Its configurations for weights alone, as far as they have a CPU's kernels."""
+    from torchao.prototype.mx_formats.config import ScaleCalculationMode
+    from torchao.prototype.mx_formats.mx_tensor import MXTensor
+    from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor, per_tensor_amax_to_scale
+    from torchao.quantization import (Float8WeightOnlyConfig, Int8WeightOnlyConfig, IntxWeightOnlyConfig, MappingType,
+                                      PerAxis, PerBlock, PerGroup, PerRow, quantize_)
+    from torchao.quantization.quantize_.workflows import IntxChooseQParamsAlgorithm
+    for title, mode in (("floor", ScaleCalculationMode.FLOOR), ("rceil", ScaleCalculationMode.RCEIL),
+                        ("even", ScaleCalculationMode.EVEN)):
+        for ours_is, kind in (("mxfp4", torch.float4_e2m1fn_x2), ("mxfp8", torch.float8_e4m3fn)):
+            yield ours_is, f"torchao, {title}", [MXTensor.to_mx(w, kind, 32, mode).dequantize(torch.float32) for w in weights]
+    yield "nvfp4", "torchao, two levels of scales", [
+        NVFP4Tensor.to_nvfp4(w, per_tensor_scale=per_tensor_amax_to_scale(w.abs().amax())).dequantize(torch.float32)
+        for w in weights]
+    scales = IntxChooseQParamsAlgorithm.HQQ_SCALE_ONLY
+    for ours_is, title, config in (
+            ("int4-group", "symmetric", IntxWeightOnlyConfig(torch.int4, PerGroup(128))),
+            ("int4-group", "no clipping", IntxWeightOnlyConfig(torch.int4, PerGroup(128),
+                                                               MappingType.SYMMETRIC_NO_CLIPPING_ERR)),
+            ("int4-group", "hqq_scale_only",
+             IntxWeightOnlyConfig(torch.int4, PerGroup(128), intx_choose_qparams_algorithm=scales)),
+            ("int8-group", "symmetric", IntxWeightOnlyConfig(torch.int8, PerGroup(128))),
+            ("int8-group", "hqq_scale_only",
+             IntxWeightOnlyConfig(torch.int8, PerGroup(128), intx_choose_qparams_algorithm=scales)),
+            ("int8-row", "Int8WeightOnlyConfig", Int8WeightOnlyConfig()),
+            ("int8-row", "hqq_scale_only",
+             IntxWeightOnlyConfig(torch.int8, PerAxis(0), intx_choose_qparams_algorithm=scales)),
+            ("fp8-row", "Float8WeightOnlyConfig", Float8WeightOnlyConfig())):
+        again = []
+        for weight in weights:
+            layer = torch.nn.Sequential(torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False))
+            layer[0].weight.data = weight.clone()
+            quantize_(layer, config)
+            again.append(layer[0].weight.dequantize().float())
+        yield ours_is, f"torchao, {title}", again
 
 
 def mlx(weights):
