@@ -5,13 +5,14 @@
 
 Of the weights of linear layers of the file the signal-to-noise ratio in dB, all of them together, of this tool by its
 plain rule and by --scale mse, and of the programs that are installed: compressed-tensors (scales of its own observer
-of minima and maxima, and the best of some factors of these for each group or row, much as llm-compressor's mse
-observer tries them: 1 down to 0.8 in steps of 0.02), ModelOpt's NVFP4, MLX, gguf-py.
+of minima and maxima, and the best of some factors of these for each group or row), llm-compressor's observers that
+search, ModelOpt's maxima and calibrations, torchao, MLX, gguf-py. Run it with OMP_NUM_THREADS=1.
 
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import csv
+import itertools
 import json
 import math
 import pathlib
@@ -19,18 +20,18 @@ import subprocess
 import sys
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "clients"))
 
-FORMATS = ("int4-group", "int8-group", "nvfp4", "mxfp4", "mxfp8", "int8-row", "fp8-row", "fp8-block")
+FORMATS = ("int4-group", "int4-group 32", "int8-group", "int8-group 32", "nvfp4", "mxfp4", "mxfp8", "int8-row", "fp8-row", "fp8-block")
 
 
 def ours(tool, path):
     """dB by format, plain and searched; the names of the weights."""
     found = {}
     for rule in ("plain", "mse"):
-        done = subprocess.run([tool, "loss", path, "--to", ",".join(FORMATS), "--scale", rule, "--json", "-q"],
+        done = subprocess.run([tool, "loss", path, "--to", ",".join(f for f in FORMATS if " " not in f), "--scale", rule, "--json", "-q"],
                               capture_output=True, text=True, check=True)
         for entry in json.loads(done.stdout)["types"]:
             found[entry["to"], rule] = entry["total"]["snr_db"]
@@ -38,6 +39,26 @@ def ours(tool, path):
     done = subprocess.run([tool, "loss", path, "--to", "nvfp4", "--json", "-q"], capture_output=True, text=True, check=True)
     names = {entry["name"] for entry in json.loads(done.stdout)["types"][0]["tensors"]}
     return found, names
+
+
+def ours_of_32(tool, path, names, weights, found):
+    """The same for groups of 32 with float16 scales, as GGUF has them: of the float16 weights, against these here."""
+    import tempfile
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        tensors = load_file(path)
+        (folder / "in").mkdir()
+        save_file({key: tensors[key].half() for key in names}, folder / "in" / "model.safetensors")
+        (folder / "in" / "config.json").write_text('{"model_type": "bert"}')
+        for bits, rule in itertools.product((4, 8), ("plain", "mse")):
+            packed, plain = folder / f"{bits}-{rule}", folder / f"{bits}-{rule}-plain"
+            search = ["--scale", rule] if rule == "mse" else []
+            for line in (["in", "-o", packed, "--to", f"int{bits}-group", "--group", "32", *search],
+                         [packed, "-o", plain, "--to", "float32"]):
+                subprocess.run([tool, "convert", *line, "-q", "--no-report"], check=True, cwd=folder)
+            made = load_file(plain / "model.safetensors")
+            found[f"int{bits}-group 32", rule] = decibel(weights, [made[key] for key in sorted(names)])
+            found[f"int{bits}-group 32", "bits"] = bits + 0.5
 
 
 def decibel(weights, again):
@@ -135,7 +156,7 @@ def model_opt(weights):
                                 ("int8-group", {"num_bits": 8, "block_sizes": {-1: 128}}),
                                 ("int8-row", {"num_bits": 8, "axis": 0}), ("fp8-row", {"num_bits": (4, 3), "axis": 0})):
         for title, algorithm in (("max", "max"), ("mse", {"method": "mse"}),
-                                 ("mse, steps of 0.01", {"method": "mse", "step_size": 0.01, "start_multiplier": 0.5,
+                                 ("mse, 0.5 to 1.5 by 0.01", {"method": "mse", "step_size": 0.01, "start_multiplier": 0.5,
                                                          "stop_multiplier": 1.5})):
             again = []
             for weight in weights:
@@ -156,7 +177,7 @@ def model_opt_nvfp4(weights):
     quantiser beside it needs a GPU, so that its tensors' rounding stands there. With room above, too: its 4/6."""
     from modelopt.torch.quantization.calib.mse import NVFP4MSECalibrator
     from modelopt.torch.quantization.qtensor import NVFP4QTensor
-    for title, most in (("its sweep of all scales", 448.0), ("the same with 256 for 448 in the global scale", 256.0)):
+    for title, most in (("its sweep of all scales", 448.0), ("the same with 256 for 448 (no recipe of its)", 256.0)):
         again = []
         for weight in weights:
             second = weight.abs().amax() / (6 * most)
@@ -230,11 +251,12 @@ def mlx(weights):
 
 
 def gguf_py(weights):
+    """Its quantisers (of NVFP4 it has none in 0.19): MXFP4, and integers in groups of 32 with float16 scales, against ours of such."""
     import gguf
-    for ours_is, kind in (("mxfp4", "MXFP4"),):
-        kind = gguf.GGMLQuantizationType[kind]
-        yield ours_is, "gguf-py, MXFP4", [torch.from_numpy(gguf.dequantize(gguf.quantize(w.numpy(), kind), kind))
-                                          for w in weights]
+    for ours_is, name in (("mxfp4", "MXFP4"), ("int4-group 32", "Q4_0"), ("int8-group 32", "Q8_0")):
+        kind = gguf.GGMLQuantizationType[name]
+        yield ours_is, f"gguf-py, {name}", [
+            torch.from_numpy(gguf.dequantize(gguf.quantize(w.numpy(), kind), kind)) for w in weights]
 
 
 def main():
@@ -245,8 +267,9 @@ def main():
     arguments = parser.parse_args()
     found, names = ours(arguments.tool, arguments.file)
     weights = [value.float() for name, value in sorted(load_file(arguments.file).items()) if name in names]
+    ours_of_32(pathlib.Path(arguments.tool).resolve(), arguments.file, names, weights, found)
     rows = []
-    for program in (compressed_tensors, model_opt, mlx, gguf_py):
+    for program in (compressed_tensors, llm_compressor, model_opt, torch_ao, mlx, gguf_py):
         try:
             for ours_is, title, again in program(weights):
                 rows.append((ours_is, f"{found[ours_is, 'bits']:.3f}", f"{found[ours_is, 'plain']:.2f}",
@@ -256,7 +279,7 @@ def main():
     rows.sort(key=lambda row: FORMATS.index(row[0]))
     head = ("format", "bits per value", "plain", "mse", "beside", "theirs")
     for row in (head, *rows):
-        print("{:11} {:>14} {:>7} {:>7}  {:46} {:>6}".format(*row))
+        print("{:13} {:>14} {:>7} {:>7}  {:50} {:>6}".format(*row))
     if arguments.csv:
         with open(arguments.csv, "w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((head, *rows))
