@@ -24,14 +24,15 @@ from safetensors.torch import load_file, save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "clients"))
 
-FORMATS = ("int4-group", "int4-group 32", "int8-group", "int8-group 32", "nvfp4", "mxfp4", "mxfp8", "int8-row", "fp8-row", "fp8-block")
+FORMATS = ("int4-group", "int4-group 32", "int8-group", "int8-group 32", "nvfp4",
+           "mxfp4", "mxfp8", "int8-row", "fp8-row", "fp8-block")
 
 
 def ours(tool, path):
     """dB by format, plain and searched; the names of the weights."""
-    found = {}
+    found, formats = {}, [name for name in FORMATS if " " not in name]
     for rule in ("plain", "mse"):
-        done = subprocess.run([tool, "loss", path, "--to", ",".join(f for f in FORMATS if " " not in f), "--scale", rule, "--json", "-q"],
+        done = subprocess.run([tool, "loss", path, "--to", ",".join(formats), "--scale", rule, "--json", "-q"],
                               capture_output=True, text=True, check=True)
         for entry in json.loads(done.stdout)["types"]:
             found[entry["to"], rule] = entry["total"]["snr_db"]
@@ -177,7 +178,7 @@ def model_opt_nvfp4(weights):
     quantiser beside it needs a GPU, so that its tensors' rounding stands there. With room above, too: its 4/6."""
     from modelopt.torch.quantization.calib.mse import NVFP4MSECalibrator
     from modelopt.torch.quantization.qtensor import NVFP4QTensor
-    for title, most in (("its sweep of all scales", 448.0), ("the same with 256 for 448 (no recipe of its)", 256.0)):
+    for title, most in (("its sweep of all scales", 448.0), ("the same with 256 for 448 (put together here)", 256.0)):
         again = []
         for weight in weights:
             second = weight.abs().amax() / (6 * most)
@@ -251,7 +252,7 @@ def mlx(weights):
 
 
 def gguf_py(weights):
-    """Its quantisers (of NVFP4 it has none in 0.19): MXFP4, and integers in groups of 32 with float16 scales, against ours of such."""
+    """Its quantisers (of NVFP4 it has none in 0.19): MXFP4, and integers in groups of 32 with float16 scales, as ours."""
     import gguf
     for ours_is, name in (("mxfp4", "MXFP4"), ("int4-group 32", "Q4_0"), ("int8-group 32", "Q8_0")):
         kind = gguf.GGMLQuantizationType[name]
