@@ -348,6 +348,9 @@ class TENSORCAST_API ConversionPlan {
 struct JobLoss {
   std::size_t job = 0;
   LossMeter loss;
+  // Where its scales were searched: by how many decibels the squared errors are less than by the
+  // plain rule; infinite where none is left.
+  std::optional<double> gain_db = std::nullopt;
 };
 
 // Elements [first, first + elements) of a job; UINT64_MAX: to its end. `first` is a multiple of

@@ -64,13 +64,13 @@ void MeasurePass(const formats::TensorReader& reader, Comparison& comparison, co
       add({goal.type}, TypeSet().set(t)).scaled = goal.scaled;
     }
   }
-  options.measured = [&](std::size_t j, std::size_t type, LossMeter& meter) {
+  options.measured = [&](std::size_t j, std::size_t type, const convert::JobMeasure& measure) {
     const std::size_t i = jobs[j].tensor;
-    const LossReport loss = meter.Report();
+    const LossReport loss = measure.loss.Report();
     const std::size_t t = NthOf(types_of[j], type);
     Candidate& candidate = comparison.candidates[t];
     candidate.sum.Add(tensors[i].name, loss);
-    if (candidate.to.scaled) AddTo(candidate.meter, meter, tensors[i]);
+    if (candidate.to.scaled) AddTo(candidate.meter, measure.loss, tensors[i]);
     keep(t, i, loss);
   };
   const convert::JobTotals result = convert::RunJobs(reader, jobs, nullptr, options);

@@ -205,9 +205,10 @@ std::vector<CrossedLimit> MeasureLimits(PlanState& state, const convert::RunSett
                                         const std::vector<LossLimit>& limits) {
   if (limits.empty()) return {};
   LossSum sum;
-  convert::RunPlan(state, settings, nullptr, [&](std::size_t job, const LossMeter& loss) {
-    sum.Add(state.files.front().TensorOf(job).name, loss.Report());
-  });
+  convert::RunPlan(state, settings, nullptr,
+                   [&](std::size_t job, const convert::JobMeasure& measure) {
+                     sum.Add(state.files.front().TensorOf(job).name, measure.loss.Report());
+                   });
   return CrossedLimits(limits, sum);
 }
 
@@ -242,10 +243,10 @@ ConversionSummary Run(const ConvertFlags& flags, const convert::ConversionPlan& 
   ConversionSummary summary = SummaryOf(state);
   convert::Measured measured;
   if (!flags.no_report || !limits.empty()) {
-    measured = [&](std::size_t job, const LossMeter& loss) {
+    measured = [&](std::size_t job, const convert::JobMeasure& measure) {
       const convert::Decision& decision = file.DecisionOf(job);
       summary.cast.Add(file.TensorOf(job), decision.to, decision.text, decision.is_companion,
-                       loss.Report(), decision.scaled);
+                       measure.loss.Report(), decision.scaled, measure.gain_db);
     };
   }
   summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured);

@@ -38,6 +38,8 @@ void PrintLossJson(const ConversionSummary& summary) {
       entry["to"] = tensor.scaled.format->name;
       entry["to_layout"] = tensor.scaled.dialect->layout;
       entry["to_scale_rule"] = scale::RuleName(*tensor.scaled.format, tensor.scaled.rule);
+      // Of a search; what is not finite is written as null.
+      if (tensor.gain_db) entry["gain_over_plain_db"] = *tensor.gain_db;
       entry["codes"] = TypeName(tensor.to);
     }
     entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss,

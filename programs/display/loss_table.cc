@@ -154,8 +154,14 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
 
   std::vector<Column> table_columns = {{""}, {"worst first", false, 24, 0, summary.names}};
   if (typed) table_columns.push_back({"type"});
-  table_columns.insert(table_columns.end(),
-                       {{"shape", false, 8}, {"SNR dB", true}, {"at limit", true}});
+  table_columns.insert(table_columns.end(), {{"shape", false, 8}, {"SNR dB", true}});
+  // By how much searched scales are better than the plain rule's.
+  bool has_gain = false;
+  for (std::size_t i = 0; i < shown && !has_gain; ++i) {
+    has_gain = summary.cast[order[i]].gain_db.has_value();
+  }
+  if (has_gain) table_columns.push_back({"gained", true});
+  table_columns.push_back({"at limit", true});
   for (const Extra& extra : extras) table_columns.push_back({std::string(extra.title), true});
   table_columns.insert(
       table_columns.end(),
@@ -172,6 +178,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     if (typed) cells.push_back(GoalText(tensor.to, tensor.scaled));
     cells.push_back(ExtentsText(tensor.info->shape));
     cells.push_back(SnrText(loss));
+    if (has_gain) cells.push_back(tensor.gain_db ? fmt::format("{:.2f}", *tensor.gain_db) : "");
     cells.push_back(CountCell(loss.count(Loss::kToLimit)));
     for (const Extra& extra : extras) cells.push_back(CountCell(loss.count(extra.kind)));
     cells.push_back(ShareText(loss.count(Loss::kToZero), loss.elements));

@@ -40,7 +40,7 @@ class GroupJob {
     grain_ = writer_->RowGrain();
   }
 
-  std::unique_ptr<LossMeter> Run() {
+  QuantiseResult Run() {
     if (output_ != nullptr) {
       for (const auto& [tensor, bytes] :
            scale::GroupConstantsOf(job_.scaled, info_.shape, job_.output)) {
@@ -65,19 +65,24 @@ class GroupJob {
     ForChunks(info_.elements, chunk, options_, mutex_,
               [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
                 std::unique_ptr<LossMeter> meter;
+                scale::SearchedErrors gained;
                 if (all != nullptr) meter = std::make_unique<LossMeter>(quantiser_.Meter());
                 for (std::uint64_t row = first / columns_; row < end / columns_;) {
                   files::StopIfInterrupted(options_.interrupted);
                   const std::uint64_t of_matrix = rows_ - row % rows_;
                   const std::uint64_t n = std::min({band_, of_matrix, end / columns_ - row});
-                  RunBand(row, n, buffers, meter.get());
+                  RunBand(row, n, buffers, meter.get(), gained);
                   row += n;
                 }
                 if (meter == nullptr) return;
                 const std::lock_guard<std::mutex> lock(mutex_);
                 CheckStatus(all->Merge(*meter), info_);
+                gained_.Add(gained);
               });
-    return all;
+    QuantiseResult result;
+    if (all != nullptr && rule_.is_searched) result.gain_db = gained_.GainDb();
+    result.loss = std::move(all);
+    return result;
   }
 
  private:
@@ -102,11 +107,12 @@ class GroupJob {
   }
 
   // Rows [row, row + n) of all, which are of one matrix.
-  void RunBand(std::uint64_t row, std::uint64_t n, Buffers& buffers, LossMeter* meter) {
+  void RunBand(std::uint64_t row, std::uint64_t n, Buffers& buffers, LossMeter* meter,
+               scale::SearchedErrors& gained) {
     scale::MadeGroups made;
     for (std::uint64_t done = 0; done < n; done += piece_) {
       const std::uint64_t some = std::min(piece_, n - done);
-      scale::MadeGroups piece = MakePiece(row + done, some, buffers, meter);
+      scale::MadeGroups piece = MakePiece(row + done, some, buffers, meter, gained);
       if (some == n) {
         made = std::move(piece);
       } else if (writer_) {
@@ -128,7 +134,7 @@ class GroupJob {
   }
 
   scale::MadeGroups MakePiece(std::uint64_t row, std::uint64_t n, Buffers& buffers,
-                              LossMeter* meter) {
+                              LossMeter* meter, scale::SearchedErrors& gained) {
     const std::uint64_t first = row * columns_, elements = n * columns_;
     // A packed type's rows may begin inside a byte.
     constexpr std::uint64_t kWholeBytes = 8;
@@ -142,7 +148,8 @@ class GroupJob {
     const std::span<std::byte> in = Sized(buffers.in, *StorageBytes(info_.type, end) - begin);
     reader_.Read(job_.tensor, begin, in);
     scale::MadeGroups made;
-    if (const auto group = quantiser_.Encode(in, skew, first, n, made, meter)) {
+    if (const auto group = quantiser_.Encode(in, skew, first, n, made, meter,
+                                             meter != nullptr ? &gained : nullptr)) {
       throw files::Error(core::ErrorKind::kContents,
                          words::EscapeName(info_.name) + ": group " +
                              std::to_string(*group % quantiser_.groups()) + " of row " +
@@ -168,6 +175,7 @@ class GroupJob {
   std::optional<scale::CodeWriter> writer_;
   std::uint64_t grain_ = 1;
   std::uint64_t piece_ = 1, band_ = 1;  // rows that are made, and that are written at once
+  scale::SearchedErrors gained_;
   std::mutex mutex_;
 };
 
@@ -182,9 +190,9 @@ std::uint64_t GroupBytesOf(const JobOptions& options) {
   return options.buffer_bytes / WorkersOf(options);
 }
 
-std::unique_ptr<LossMeter> RunGroupJob(const formats::TensorReader& reader, const TensorJob& job,
-                                       formats::TensorWriter* writer, const JobOptions& options,
-                                       const QuantiseProgress& done) {
+QuantiseResult RunGroupJob(const formats::TensorReader& reader, const TensorJob& job,
+                           formats::TensorWriter* writer, const JobOptions& options,
+                           const QuantiseProgress& done) {
   return GroupJob(reader, job, writer, options, done).Run();
 }
 

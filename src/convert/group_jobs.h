@@ -16,9 +16,9 @@ bool IsTurned(const TensorJob& job);
 std::uint64_t GroupBytesOf(const JobOptions& options);
 
 // RunQuantiseJob of a form of groups.
-std::unique_ptr<LossMeter> RunGroupJob(const formats::TensorReader& reader, const TensorJob& job,
-                                       formats::TensorWriter* writer, const JobOptions& options,
-                                       const QuantiseProgress& done);
+QuantiseResult RunGroupJob(const formats::TensorReader& reader, const TensorJob& job,
+                           formats::TensorWriter* writer, const JobOptions& options,
+                           const QuantiseProgress& done);
 
 }  // namespace tensorcast::convert
 

@@ -37,8 +37,8 @@ std::vector<std::string> WhyLeftByDefault(const formats::OnnxTensorReader& model
   }
   if (jobs.empty()) return reasons;
   options.measure = true;
-  options.measured = [&](std::size_t j, std::size_t, const LossMeter& meter) {
-    const LossReport loss = meter.Report();
+  options.measured = [&](std::size_t j, std::size_t, const JobMeasure& measure) {
+    const LossReport loss = measure.loss.Report();
     // All finite values but these stay finite, and can be compared.
     const std::uint64_t lost = loss.finite - loss.compared;
     if (lost == 0) return;

@@ -65,8 +65,8 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
   }
   const std::unique_ptr<formats::TensorWriter> writer =
       sink->Create(convert::ContentsOf(model, plan), {options.overwrite, {}}, options.interrupted);
-  job_options.measured = [&](std::size_t j, std::size_t, const LossMeter& loss) {
-    tensors[plan.jobs[j].tensor].loss = loss.Report();
+  job_options.measured = [&](std::size_t j, std::size_t, const convert::JobMeasure& measure) {
+    tensors[plan.jobs[j].tensor].loss = measure.loss.Report();
   };
   convert::RunJobs(model, plan.jobs, writer.get(), job_options);
   writer->Commit();

@@ -97,11 +97,13 @@ class QuantiseJob {
     }
   }
 
-  std::unique_ptr<LossMeter> Run() {
+  QuantiseResult Run() {
     if (options_.measure) meter_ = std::make_unique<LossMeter>(Meter());
     if (scaling_.global_use != scale::Factor::kNone) {
-      global_ =
-          quantiser_.GlobalScale(AmaxOfGlobal(), scale::LargestScale(scaling_, job_.scaled.rule));
+      const double amax = AmaxOfGlobal();
+      global_ = quantiser_.GlobalScale(amax, scale::LargestScale(scaling_, job_.scaled.rule));
+      plain_global_ =
+          quantiser_.GlobalScale(amax, scale::LargestScale(scaling_, job_.scaled.plain_rule()));
       WriteGlobalScale();
     }
     if (cells_by_ == CellsBy::kTensor) FindScales();
@@ -110,11 +112,13 @@ class QuantiseJob {
     const std::uint64_t chunk = (piece_ / unit + (piece_ % unit != 0)) * unit;
     ForChunks(chunk, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
       std::unique_ptr<LossMeter> meter;
+      scale::SearchedErrors gained;
       if (options_.measure) meter = std::make_unique<LossMeter>(Meter());
-      while (first < end) first = RunBands(first, end, buffers, meter.get());
+      while (first < end) first = RunBands(first, end, buffers, meter.get(), gained);
       if (meter == nullptr) return;
       const std::lock_guard<std::mutex> lock(mutex_);
       CheckStatus(meter_->Merge(*meter), info_);
+      gained_.Add(gained);
     });
     if (meter_ != nullptr && transposed_) {
       core::MoveExamples(*meter_, [&](std::uint64_t element) {
@@ -123,7 +127,10 @@ class QuantiseJob {
         return (matrix * inputs + element % inputs) * outputs + row;
       });
     }
-    return std::move(meter_);
+    QuantiseResult result;
+    if (meter_ != nullptr && search_) result.gain_db = gained_.GainDb();
+    result.loss = std::move(meter_);
+    return result;
   }
 
  private:
@@ -172,8 +179,8 @@ class QuantiseJob {
   }
 
   // Bands from `first` on, as many as one piece holds, or one; returns their end.
-  std::uint64_t RunBands(std::uint64_t first, std::uint64_t end, Buffers& buffers,
-                         LossMeter* meter) {
+  std::uint64_t RunBands(std::uint64_t first, std::uint64_t end, Buffers& buffers, LossMeter* meter,
+                         scale::SearchedErrors& gained) {
     std::uint64_t stop = BandEnd(first);
     while (stop < end && BandEnd(stop) - first <= piece_) stop = BandEnd(stop);
     const bool is_whole = stop - first <= piece_;
@@ -195,8 +202,8 @@ class QuantiseJob {
       if (!search_) {
         quantiser_.Scales(scales, global_, scales);
       } else {
-        FindBest(first, stop, is_whole ? std::optional(skew) : std::nullopt, cells, scales,
-                 buffers);
+        FindBest(first, stop, is_whole ? std::optional(skew) : std::nullopt, cells, scales, buffers,
+                 meter != nullptr ? &gained : nullptr);
       }
       if (tiles_) {
         WriteTiles(cells.first, scales, buffers.band);
@@ -214,7 +221,8 @@ class QuantiseJob {
   // From the largest magnitudes of cells, those of elements [first, stop), to their best scales.
   // Where all of these are in the buffer, `skew` is the place of the first.
   void FindBest(std::uint64_t first, std::uint64_t stop, std::optional<std::uint64_t> skew,
-                const scale::CellRange& cells, std::span<double> scales, Buffers& buffers) {
+                const scale::CellRange& cells, std::span<double> scales, Buffers& buffers,
+                scale::SearchedErrors* gained) {
     const core::FpEnvironment environment;
     const std::vector<double> amax(scales.begin(), scales.end());
     quantiser_.Scales(scales, global_, scales);
@@ -233,7 +241,7 @@ class QuantiseJob {
           std::min(partition_.block_rows, (matrix + 1) * partition_.rows - row);
       const std::uint64_t column = across * width, n = std::min(width, columns - column);
       if (!skew && rows == 1) {
-        scales[i] = FindOfLongRow(first, stop, scales[i], amax[i], buffers);
+        scales[i] = FindOfLongRow(first, stop, scales[i], amax[i], buffers, gained);
         continue;
       }
       const std::span<double> values = Sized(buffers.cell, rows * n);
@@ -244,18 +252,18 @@ class QuantiseJob {
                                          std::as_writable_bytes(values.subspan(r * n, n)), 0, n),
                     info_);
       }
-      scales[i] = search_->Find(values, scales[i], amax[i], global_);
+      scales[i] = search_->Find(values, scales[i], amax[i], {global_, plain_global_}, gained);
     }
   }
 
   // The best scale of the cell that elements [first, stop) are, in pieces.
   double FindOfLongRow(std::uint64_t first, std::uint64_t stop, double plain, double amax,
-                       Buffers& buffers) const {
-    scale::TriedScales tried = search_->Begin(plain, amax, global_);
+                       Buffers& buffers, scale::SearchedErrors* gained) const {
+    scale::TriedScales tried = search_->Begin(plain, amax, {global_, plain_global_});
     ForPieces(first, stop, [&](std::uint64_t at, std::uint64_t n) {
       AddErrors(Read(at, n, buffers), n, buffers, tried);
     });
-    return tried.Best();
+    return tried.Best(gained);
   }
   // Of n elements that are in the buffer.
   void AddErrors(std::uint64_t skew, std::uint64_t n, Buffers& buffers,
@@ -268,7 +276,7 @@ class QuantiseJob {
       CheckStatus(
           value_of_source_.Run(buffers.in, skew + done, std::as_writable_bytes(piece), 0, some),
           info_);
-      search_->Add(piece, global_, tried);
+      search_->Add(piece, tried);
     }
   }
 
@@ -463,15 +471,15 @@ class QuantiseJob {
 
   // The best scale of a tensor that has one: another reading.
   double FindOfTensor(double plain, double amax) {
-    scale::TriedScales all = search_->Begin(plain, amax, global_);
+    scale::TriedScales all = search_->Begin(plain, amax, {global_, plain_global_});
     ForChunks(piece_, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
-      scale::TriedScales tried = search_->Begin(plain, amax, global_);
+      scale::TriedScales tried = search_->Begin(plain, amax, {global_, plain_global_});
       AddErrors(Read(first, end - first, buffers), end - first, buffers, tried);
       Done(*StorageBytes(info_.type, end - first), 0);
       const std::lock_guard<std::mutex> lock(mutex_);
       all.Merge(tried);
     });
-    return all.Best();
+    return all.Best(meter_ != nullptr ? &gained_ : nullptr);
   }
 
   void Done(std::uint64_t read, std::uint64_t written) {
@@ -504,10 +512,11 @@ class QuantiseJob {
   std::optional<TransposedInput> transposed_;
   std::optional<scale::CodeWriter> tiles_;  // of scales that stand in tiles
   std::uint64_t band_cells_ = 0;            // of the rows of a tile; 0: they do not
-  double global_ = 1;
-  std::vector<double> scales_;  // of all cells, where these come first
+  double global_ = 1, plain_global_ = 1;    // what is written, and what the plain rule has
+  std::vector<double> scales_;              // of all cells, where these come first
   std::mutex mutex_;
   std::unique_ptr<LossMeter> meter_;
+  scale::SearchedErrors gained_;
 };
 
 // A weight that becomes GGUF's blocks: each chunk is read, made and written by itself.
@@ -524,7 +533,7 @@ class BlockJob {
         blocks_(*scale::FindGgufBlocks(job.scaled.layout->block)),
         quantiser_(info_.type, blocks_.type, options.target) {}
 
-  std::unique_ptr<LossMeter> Run() {
+  QuantiseResult Run() {
     std::unique_ptr<LossMeter> all;
     if (options_.measure) all = std::make_unique<LossMeter>(quantiser_.Meter());
     const auto bits = static_cast<std::uint64_t>(FindType(info_.type)->bits);
@@ -541,7 +550,7 @@ class BlockJob {
                 done_(*StorageBytes(info_.type, end - first),
                       writer_ != nullptr ? BytesOf(end - first) : 0);
               });
-    return all;
+    return {std::move(all), std::nullopt};
   }
 
  private:
@@ -602,9 +611,9 @@ std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> s
   return job.scaled.PartitionOf(shape).cells() * sizeof(double) * (WorkersOf(options) + 1);
 }
 
-std::unique_ptr<LossMeter> RunQuantiseJob(const formats::TensorReader& reader, const TensorJob& job,
-                                          formats::TensorWriter* writer, const JobOptions& options,
-                                          const QuantiseProgress& done) {
+QuantiseResult RunQuantiseJob(const formats::TensorReader& reader, const TensorJob& job,
+                              formats::TensorWriter* writer, const JobOptions& options,
+                              const QuantiseProgress& done) {
   if (job.scaled.IsOfBlocks()) return BlockJob(reader, job, writer, options, done).Run();
   if (job.scaled.IsOfGroups()) return RunGroupJob(reader, job, writer, options, done);
   return QuantiseJob(reader, job, writer, options, done).Run();

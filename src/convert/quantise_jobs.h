@@ -38,14 +38,19 @@ std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> s
 // Bytes that were read and written, never from two threads at once.
 using QuantiseProgress = std::function<void(std::uint64_t read, std::uint64_t written)>;
 
+struct QuantiseResult {
+  std::unique_ptr<LossMeter> loss;  // null unless options.measure
+  std::optional<double> gain_db;    // of a search that was measured, over the plain rule
+};
+
 // Writes job.output, the codes, and the scales behind it; with `writer` null what it loses is
 // measured alone. Takes memory for its buffers, 8 bytes for each cell in a row of cells, and
 // CellBytesOf. Of a weight that shares its global scale the others are read too, unless that has
-// been done (options.globals). The meter, null unless options.measure, does not depend on the
-// executor, nor does what is written. Throws what RunJobs throws.
-std::unique_ptr<LossMeter> RunQuantiseJob(const formats::TensorReader& reader, const TensorJob& job,
-                                          formats::TensorWriter* writer, const JobOptions& options,
-                                          const QuantiseProgress& done);
+// been done (options.globals). Nothing that it gives depends on the executor, nor does what is
+// written. Throws what RunJobs throws.
+QuantiseResult RunQuantiseJob(const formats::TensorReader& reader, const TensorJob& job,
+                              formats::TensorWriter* writer, const JobOptions& options,
+                              const QuantiseProgress& done);
 
 }  // namespace tensorcast::convert
 

@@ -61,8 +61,8 @@ std::uint64_t RunFile(const PlanState& state, std::size_t index, std::span<const
   const PlannedFile& file = state.files[index];
   JobOptions options = OptionsOf(state, file, settings);
   options.measure = measured != nullptr;
-  options.measured = [&](std::size_t j, std::size_t, LossMeter& meter) {
-    measured(index_of(j), meter);
+  options.measured = [&](std::size_t j, std::size_t, const JobMeasure& measure) {
+    measured(index_of(j), measure);
   };
   formats::TensorWriter* const writer =
       outputs != nullptr ? outputs->files[index].second.get() : nullptr;
@@ -340,11 +340,11 @@ Status RunConversion(const ConversionPlan& plan, std::span<const JobRange> range
       return Status();
     }
     // In the order of the ranges, however the files are run.
-    std::map<std::size_t, LossMeter> gathered;
-    RunRanges(*state, ranges, settings, made, [&](std::size_t range, LossMeter& loss) {
-      gathered.emplace(range, std::move(loss));
+    std::map<std::size_t, JobLoss> gathered;
+    RunRanges(*state, ranges, settings, made, [&](std::size_t range, const JobMeasure& measure) {
+      gathered.emplace(range, JobLoss{ranges[range].job, std::move(measure.loss), measure.gain_db});
     });
-    for (auto& [range, loss] : gathered) losses->push_back({ranges[range].job, std::move(loss)});
+    for (auto& [range, loss] : gathered) losses->push_back(std::move(loss));
     return Status();
   });
 }
@@ -357,8 +357,8 @@ Status RunConversion(const ConversionPlan& plan, const RunSettings& settings, bo
     const std::unique_ptr<OutputsState> outputs = BeginOutputs(*state, overwrite, settings);
     Measured measured;
     if (losses != nullptr) {
-      measured = [&](std::size_t job, LossMeter& loss) {
-        losses->push_back({job, std::move(loss)});
+      measured = [&](std::size_t job, const JobMeasure& measure) {
+        losses->push_back({job, std::move(measure.loss), measure.gain_db});
       };
     }
     RunPlan(*state, settings, outputs.get(), measured);

@@ -46,7 +46,7 @@ void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interru
 
 // What a cast of numbers lost, of a job or of a range, by index: called in their order within a
 // file and from the calling thread. The meter may be moved from.
-using Measured = std::function<void(std::size_t index, LossMeter& loss)>;
+using Measured = std::function<void(std::size_t index, const JobMeasure& measure)>;
 
 // Runs every job; without outputs those whose loss can be measured. Without `measured` no loss is.
 // Returns the bytes that were read and written. Throws what RunJobs throws.

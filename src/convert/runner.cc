@@ -228,13 +228,14 @@ class Run {
 
   void RunQuantise(std::size_t index) {
     const TensorJob& job = requests_[index];
-    const std::unique_ptr<LossMeter> meter = RunQuantiseJob(
-        reader_, job, writer_, options_, [&](std::uint64_t read, std::uint64_t written) {
-          result_.bytes_read += read;
-          result_.bytes_written += written;
-          Show(job.tensor);
-        });
-    if (meter != nullptr && options_.measured) options_.measured(index, 0, *meter);
+    const QuantiseResult made = RunQuantiseJob(reader_, job, writer_, options_,
+                                               [&](std::uint64_t read, std::uint64_t written) {
+                                                 result_.bytes_read += read;
+                                                 result_.bytes_written += written;
+                                                 Show(job.tensor);
+                                               });
+    if (made.loss == nullptr || !options_.measured) return;
+    options_.measured(index, 0, {*made.loss, made.gain_db});
   }
 
   void RunRepack(const TensorJob& job) {
@@ -400,7 +401,7 @@ class Run {
       cast.meter = std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast);
     }
     CheckStatus(totals_[cast.total]->Merge(*cast.meter), *job.info);
-    if (options_.measured) options_.measured(job.request, type, *cast.meter);
+    if (options_.measured) options_.measured(job.request, type, {*cast.meter});
     cast.meter.reset();
   }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,6 +50,13 @@ inline std::uint64_t UnitsOf(const formats::TensorInfo& info) {
 // The grid of loss, and a whole number of bytes of every type.
 inline constexpr std::uint64_t kRangeGrain = 1024;
 
+// What a job lost.
+struct JobMeasure {
+  LossMeter& loss;
+  // Where its scales were searched: by how many decibels less than by the plain rule.
+  std::optional<double> gain_db = std::nullopt;
+};
+
 struct JobOptions {
   CastOptions cast;
   Target target = Target::kBest;
@@ -64,7 +72,7 @@ struct JobOptions {
   // What each job lost that has a loss to measure, for each of its types, in the order of the jobs
   // and from the calling thread; the meter may be moved from. A checkpoint may have many tensors,
   // so that nothing of them is kept here.
-  std::function<void(std::size_t job, std::size_t type, LossMeter& loss)> measured;
+  std::function<void(std::size_t job, std::size_t type, const JobMeasure& measure)> measured;
   // Called after chunks, from any thread but never from two at once. Does not throw.
   std::function<void(const Progress&)> progress;
 };

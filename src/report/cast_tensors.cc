@@ -9,16 +9,18 @@
 namespace tensorcast::report {
 
 void CastTensors::Add(const formats::TensorInfo& info, DataType to, const std::string& taken_by,
-                      bool is_companion, const LossReport& loss, const scale::WrittenForm& scaled) {
+                      bool is_companion, const LossReport& loss, const scale::WrittenForm& scaled,
+                      std::optional<double> gain_db) {
   tensors_.push_back(
-      {&info, &taken_by, ComparableDecibel(loss), to, Judge(loss), is_companion, scaled});
+      {&info, &taken_by, ComparableDecibel(loss), to, Judge(loss), is_companion, scaled, gain_db});
   reports_.Add(loss);
   sum_.Add(info.name, loss);
 }
 
 CastTensor CastTensors::operator[](std::size_t i) const {
   const Entry& entry = tensors_[i];
-  return {entry.info, entry.to, *entry.taken_by, reports_[i], entry.is_companion, entry.scaled};
+  return {entry.info,         entry.to,     *entry.taken_by, reports_[i],
+          entry.is_companion, entry.scaled, entry.gain_db};
 }
 
 std::vector<std::uint32_t> CastTensors::WorstFirst() const {

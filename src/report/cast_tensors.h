@@ -26,6 +26,8 @@ struct CastTensor {
   LossReport loss;
   bool is_companion = false;  // a scale or the like, cast because it was named
   scale::WrittenForm scaled;  // it became a scaled weight; `to` is the codes'
+  // Of a scaled weight whose scales were searched: what that gained over the plain rule.
+  std::optional<double> gain_db;
 };
 
 // Many of them, packed: a checkpoint may have a million. Elements are made when asked for.
@@ -33,7 +35,8 @@ class CastTensors {
  public:
   // `info` and `taken_by` outlive this.
   void Add(const formats::TensorInfo& info, DataType to, const std::string& taken_by,
-           bool is_companion, const LossReport& loss, const scale::WrittenForm& scaled = {});
+           bool is_companion, const LossReport& loss, const scale::WrittenForm& scaled = {},
+           std::optional<double> gain_db = {});
 
   bool empty() const { return tensors_.empty(); }
   std::size_t size() const { return tensors_.size(); }
@@ -58,6 +61,7 @@ class CastTensors {
     Verdict verdict;
     bool is_companion;
     scale::WrittenForm scaled;
+    std::optional<double> gain_db;
   };
   std::vector<Entry> tensors_;
   PackedReports reports_;

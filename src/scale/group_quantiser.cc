@@ -123,16 +123,17 @@ std::optional<double> GroupQuantiser::Stored(double number, bool is_scale) const
   return stored;
 }
 
-std::optional<GroupNumbersMade> GroupQuantiser::NumbersOf(const double* x, std::size_t n) const {
+std::optional<GroupNumbersMade> GroupQuantiser::NumbersOf(const double* x, std::size_t n,
+                                                          SearchedErrors* gained) const {
   std::optional<GroupNumbersMade> made = PlainNumbersOf(x, n);
   if (made && rule_.is_searched && LargestFinite(x, n, 0) > 0) {
-    made->scale = BestScaleOf(x, n, *made);
+    made->scale = BestScaleOf(x, n, *made, gained);
   }
   return made;
 }
 
-double GroupQuantiser::BestScaleOf(const double* x, std::size_t n,
-                                   const GroupNumbersMade& plain) const {
+double GroupQuantiser::BestScaleOf(const double* x, std::size_t n, const GroupNumbersMade& plain,
+                                   SearchedErrors* gained) const {
   constexpr int kFirst = 40, kLast = 72;  // of 64
   const TypeLimits limits = detail::LimitsOf(*FindType(rule_.scale));
   double best = plain.scale, least = kInfinite, before = 0;
@@ -145,6 +146,11 @@ double GroupQuantiser::BestScaleOf(const double* x, std::size_t n,
     if (error >= least) continue;
     least = error;
     best = *scale;
+  }
+  if (gained != nullptr) {
+    const double error = ErrorOf(x, n, plain);
+    gained->plain.Add(error);
+    gained->found.Add(std::isinf(least) ? error : least);
   }
   return best;
 }
@@ -273,7 +279,7 @@ void GroupQuantiser::CodesOf(const double* x, std::size_t n, const GroupNumbersM
 std::optional<std::uint64_t> GroupQuantiser::Encode(std::span<const std::byte> x,
                                                     std::uint64_t x_first, std::uint64_t first,
                                                     std::uint64_t rows, MadeGroups& made,
-                                                    LossMeter* loss) const {
+                                                    LossMeter* loss, SearchedErrors* gained) const {
   const core::FpEnvironment environment;
   const auto columns = static_cast<std::size_t>(columns_);
   const auto number_bytes = static_cast<std::size_t>(FindType(rule_.scale)->bits) / 8;
@@ -295,7 +301,7 @@ std::optional<std::uint64_t> GroupQuantiser::Encode(std::span<const std::byte> x
     for (std::uint64_t g = 0; g < groups_; ++g) {
       const std::uint64_t cell = r * groups_ + g, begin = g * group_;
       const auto n = static_cast<std::size_t>(std::min(group_, columns_ - begin));
-      const std::optional<GroupNumbersMade> found = NumbersOf(values.data() + begin, n);
+      const std::optional<GroupNumbersMade> found = NumbersOf(values.data() + begin, n, gained);
       if (!found) return cell;
       numbers[cell] = *found;
       zeros[g] = static_cast<std::uint8_t>(found->zero);

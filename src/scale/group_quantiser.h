@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "scale/code_lines.h"
+#include "scale/searched_errors.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::scale {
@@ -57,10 +58,12 @@ class GroupQuantiser {
   // Makes `rows` rows, the first of which begins with element `first` of the tensor, the element
   // x_first of `x`. `loss`, where given, is a Meter(); further rows follow those before. Gives the
   // first group, counted from the first row's, whose scale or bias its type does not hold; the rest
-  // is not done then. Throws core::Failure (kBufferTooSmall; kLossMismatch, kLossPosition).
+  // is not done then. `gained`, where given, gets what a search gained. Throws core::Failure
+  // (kBufferTooSmall; kLossMismatch, kLossPosition).
   std::optional<std::uint64_t> Encode(std::span<const std::byte> x, std::uint64_t x_first,
                                       std::uint64_t first, std::uint64_t rows, MadeGroups& made,
-                                      LossMeter* loss = nullptr) const;
+                                      LossMeter* loss = nullptr,
+                                      SearchedErrors* gained = nullptr) const;
 
   // A meter of what Encode loses; an example's result is the stored code less its middle alone.
   LossMeter Meter() const;
@@ -69,11 +72,13 @@ class GroupQuantiser {
 
  private:
   // The numbers of a group's n values; nothing where their type does not hold them.
-  std::optional<GroupNumbersMade> NumbersOf(const double* x, std::size_t n) const;
+  std::optional<GroupNumbersMade> NumbersOf(const double* x, std::size_t n,
+                                            SearchedErrors* gained) const;
   // The same by the plain rule.
   std::optional<GroupNumbersMade> PlainNumbersOf(const double* x, std::size_t n) const;
   // The scale near a group's plain one that loses least.
-  double BestScaleOf(const double* x, std::size_t n, const GroupNumbersMade& plain) const;
+  double BestScaleOf(const double* x, std::size_t n, const GroupNumbersMade& plain,
+                     SearchedErrors* gained) const;
   double ErrorOf(const double* x, std::size_t n, const GroupNumbersMade& numbers) const;
   std::optional<GroupNumbersMade> MlxNumbersOf(const double* x, std::size_t n) const;
   // A number as it is stored; a scale (`is_scale`) is a normal one.

@@ -44,7 +44,11 @@ double Stored(DataType type, double value) {
 
 }  // namespace
 
-double TriedScales::Best() const {
+double TriedScales::Best(SearchedErrors* gained) const {
+  if (scales.empty()) {
+    if (gained != nullptr) gained->Add({plain_error, plain_error});
+    return plain;
+  }
   std::size_t best = 0;
   double least = errors.front().Nearest();
   for (std::size_t i = 1; i < scales.size(); ++i) {
@@ -54,11 +58,13 @@ double TriedScales::Best() const {
       best = i;
     }
   }
+  if (gained != nullptr) gained->Add({plain_error, errors[best]});
   return scales[best];
 }
 
 void TriedScales::Merge(const TriedScales& other) {
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i].Add(other.errors[i]);
+  plain_error.Add(other.plain_error);
 }
 
 double LargestScale(const Scaling& scaling, ScaleRule rule) {
@@ -118,11 +124,19 @@ void ScaleSearch::ForEachTried(double plain, double amax, double global, const V
   }
 }
 
-TriedScales ScaleSearch::Begin(double plain, double amax, double global) const {
+TriedScales ScaleSearch::Begin(double plain, double amax, const GlobalScales& globals) const {
   TriedScales tried;
-  ForEachTried(plain, amax, global, [&](double scale) { tried.scales.push_back(scale); });
+  ForEachTried(plain, amax, globals.made, [&](double scale) { tried.scales.push_back(scale); });
   tried.errors.resize(tried.scales.size());
+  tried.plain = PlainUnderItsOwn(plain, amax, globals);
+  tried.globals = globals;
   return tried;
+}
+
+double ScaleSearch::PlainUnderItsOwn(double plain, double amax, const GlobalScales& globals) const {
+  return globals.plain == globals.made
+             ? plain
+             : CellScaleOf(scaling_, ScaleRule::kAmax, amax, globals.plain);
 }
 
 ErrorStep ScaleSearch::StepOf(double scale, double global) const {
@@ -156,25 +170,37 @@ std::size_t ScaleSearch::Prepare(std::span<const double> x, double global, doubl
   return n;
 }
 
-void ScaleSearch::Add(std::span<const double> x, double global, TriedScales& tried) const {
+double ScaleSearch::PlainErrorOf(std::span<const double> x, double plain, double global) const {
+  alignas(64) double values[kBlock], numerators[kBlock];
+  const std::size_t n = Prepare(x, global, values, numerators);
+  ErrorStep step = StepOf(plain, global);
+  // Under a scale of 0 everything is 0.
+  if (step.divisor == 0) step.divisor = 1;
+  return ErrorOf(values, numerators, n, step);
+}
+
+void ScaleSearch::Add(std::span<const double> x, TriedScales& tried) const {
   alignas(64) double values[kBlock], numerators[kBlock];
   for (std::size_t done = 0; done < x.size(); done += kBlock) {
     const auto some = std::min<std::size_t>(kBlock, x.size() - done);
+    const double global = tried.globals.made;
     const std::size_t n = Prepare(x.subspan(done, some), global, values, numerators);
     for (std::size_t i = 0; i < tried.scales.size(); ++i) {
       tried.errors[i].Add(ErrorOf(values, numerators, n, StepOf(tried.scales[i], global)));
     }
+    tried.plain_error.Add(PlainErrorOf(x.subspan(done, some), tried.plain, tried.globals.plain));
   }
 }
 
 double ScaleSearch::Find(std::span<const double> x, double plain, double amax,
-                         double global) const {
+                         const GlobalScales& globals, SearchedErrors* gained) const {
   if (amax == 0) return plain;
   if (x.size() > kBlock) {
-    TriedScales tried = Begin(plain, amax, global);
-    Add(x, global, tried);
-    return tried.Best();
+    TriedScales tried = Begin(plain, amax, globals);
+    Add(x, tried);
+    return tried.Best(gained);
   }
+  const double global = globals.made;
   // One block: its sum is the error.
   alignas(64) double values[kBlock], numerators[kBlock];
   const std::size_t n = Prepare(x, global, values, numerators);
@@ -186,6 +212,12 @@ double ScaleSearch::Find(std::span<const double> x, double plain, double amax,
       best = scale;
     }
   });
+  if (gained != nullptr) {
+    const double own = PlainUnderItsOwn(plain, amax, globals);
+    const double error = PlainErrorOf(x, own, globals.plain);
+    gained->plain.Add(error);
+    gained->found.Add(std::isinf(least) ? error : least);
+  }
   return best;
 }
 

@@ -14,6 +14,7 @@
 #include "scale/error_lanes.h"
 #include "scale/scale_rule.h"
 #include "scale/scaled_tensor.h"
+#include "scale/searched_errors.h"
 
 namespace tensorcast::scale {
 
@@ -22,14 +23,22 @@ constexpr bool IsSearch(ScaleRule rule) {
   return rule == ScaleRule::kMse || rule == ScaleRule::kFourOverSix;
 }
 
+// The global scale that codes are made under, and the one that the plain rule has.
+struct GlobalScales {
+  double made = 1, plain = 1;
+};
+
 // The scales of one cell that are tried, the better one of two that lose as much first; and of each
 // the exact sum of its errors. Cells that do not fit into memory come in pieces.
 struct TriedScales {
   std::vector<double> scales;
   std::vector<core::SumOfMagnitudes> errors;
+  double plain = 0;  // the plain rule's, under its own global scale
+  core::SumOfMagnitudes plain_error;
+  GlobalScales globals;
 
-  // The one that loses least.
-  double Best() const;
+  // The one that loses least; `gained`, where given, is added to.
+  double Best(SearchedErrors* gained) const;
   void Merge(const TriedScales& other);
 };
 
@@ -42,17 +51,23 @@ class ScaleSearch {
   ScaleSearch(const Scaling& scaling, ScaleRule rule, bool has_many_bits, Target target);
 
   // What is tried of a cell with this plain scale and largest magnitude, which is not 0.
-  TriedScales Begin(double plain, double amax, double global) const;
+  TriedScales Begin(double plain, double amax, const GlobalScales& globals) const;
   // Adds the errors of a cell's values, the first of which has an index in the cell that is a
   // multiple of 1,024; in row-major order. What is not finite has no part in it.
-  void Add(std::span<const double> x, double global, TriedScales& tried) const;
-  // The best scale of a cell of at most 1,024 values, or of more.
-  double Find(std::span<const double> x, double plain, double amax, double global) const;
+  void Add(std::span<const double> x, TriedScales& tried) const;
+  // The best scale of a cell of at most 1,024 values, or of more; `gained`, where given, is added
+  // to.
+  double Find(std::span<const double> x, double plain, double amax, const GlobalScales& globals,
+              SearchedErrors* gained) const;
 
  private:
   // Calls visit(scale) for each that is tried, of two that lose as much the better one first.
   template <class Visit>
   void ForEachTried(double plain, double amax, double global, const Visit& visit) const;
+  // The plain rule's scale under its own global scale, of a cell whose scale it is under the other.
+  double PlainUnderItsOwn(double plain, double amax, const GlobalScales& globals) const;
+  // The sum of the errors of at most 1,024 values under the plain rule.
+  double PlainErrorOf(std::span<const double> x, double plain, double global) const;
   ErrorStep StepOf(double scale, double global) const;
   // The sum of at most 1,024 errors.
   double ErrorOf(const double* x, const double* numerators, std::size_t n,

@@ -7,6 +7,7 @@ against the same search in Python: candidates in rationals, errors in doubles st
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import json
 import math
 import pathlib
 import random
@@ -190,7 +191,27 @@ def check(tool, name, rule, layout, folder):
             continue
         if done.returncode != 0 or other.read_bytes() != out.read_bytes():
             return f"{how}: other bytes {done.stderr}"
-    return None if figures and plain_too else "nothing was compared"
+    if not plain_too:
+        return "nothing was compared"
+    return check_gain(tool, source, folder, name, layout, figures)
+
+
+def check_gain(tool, source, folder, name, layout, figures):
+    """What the report says was gained is what the loss of a run by the plain rule says."""
+    flags = ["--to", name] + (["--layout", layout] if layout else [])
+    done = run(tool, "convert", source, "-o", folder / "plain.safetensors", *flags, "--json")
+    if done.returncode != 0:
+        return f"by the plain rule: exit {done.returncode}: {done.stderr}"
+    plain = {tensor["name"]: tensor for tensor in json.loads(done.stdout)["tensors"]}
+    for tensor in json.loads(figures)["tensors"]:
+        before, after = (one["loss"]["rmse"] for one in (plain[tensor["name"]], tensor))
+        if "gain_over_plain_db" in plain[tensor["name"]]:
+            return f"{tensor['name']}: a gain without a search"
+        wanted = 20 * math.log10(before / after) if after else math.inf if before else 0
+        gain = tensor["gain_over_plain_db"]
+        if not math.isclose(math.inf if gain is None else gain, wanted, rel_tol=1e-6, abs_tol=1e-6):
+            return f"{tensor['name']}: a gain of {gain} dB, not {wanted}"
+    return None
 
 
 def main():
