@@ -126,6 +126,7 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
 struct UniformLimits {
   // What a cast gives of an ordinary element: zero of zero, nothing larger.
   static constexpr bool kOfCasts = true;
+  static constexpr bool kZeroStays = true;
   explicit UniformLimits(const LossParams& params)
       : high(hn::Set(DF64(), params.beyond_high)),
         low(hn::Set(DF64(), params.beyond_low)),
@@ -147,6 +148,8 @@ struct UniformLimits {
 };
 struct OwnLimits {
   static constexpr bool kOfCasts = true;
+  // A code that has a bias, or whose row is rotated back, may be something else.
+  static constexpr bool kZeroStays = false;
   template <class V> HWY_INLINE auto Beyond(V x, std::size_t i) const {
     return hn::Ge(hn::Abs(x), hn::LoadU(DF64(), beyond + i));
   }
@@ -269,8 +272,8 @@ struct LowLanes {
   // Written out, so that it is compiled for the target.
   HWY_INLINE LowLanes() : smallest(hn::Set(DF64(), std::numeric_limits<double>::infinity())) {}
   std::size_t source_zeros = 0, zeros = 0, low = 0;
-  hn::Vec<DF64> smallest;  // of the sources other than zero
-  bool loses_zero_sign = false;
+  hn::Vec<DF64> smallest;                               // of the sources other than zero
+  bool loses_zero_sign = false, makes_of_zero = false;  // a zero; something else of one
 };
 template <class Limits>
 LowLanes FindLow(const double* x_values, const double* y_values, std::size_t first, std::size_t end,
@@ -280,7 +283,7 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
   const auto zero = hn::Zero(d);
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   LowLanes found;
-  auto lost = zero;
+  auto lost = zero, made = zero;
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
     const auto y = hn::LoadU(d, y_values + i);
@@ -290,14 +293,16 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
     found.low += hn::CountTrue(d, hn::Lt(hn::Abs(y), limits.LeastNormal(i)));
     found.smallest = hn::Min(found.smallest, hn::IfThenElse(x_zero, infinity, hn::Abs(x)));
     lost = hn::Or(lost, hn::IfThenElseZero(hn::And(x_zero, y_zero), hn::AndNot(y, x)));
+    if constexpr (!Limits::kZeroStays) made = hn::Or(made, hn::IfThenElseZero(x_zero, hn::Abs(y)));
   }
   found.loses_zero_sign = !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost), hn::Zero(di)));
+  found.makes_of_zero = !hn::AllTrue(d, hn::Eq(made, zero));
   return found;
 }
 
 // A lane's elements from `first` on, each kLossSums after the last. What nearly all values of
 // weights are: finite, within the range. Gives false, and is to be as if it had not been called,
-// where an element is not, or loses the sign of a zero.
+// where an element is not, or loses the sign of a zero, or a zero becomes something else.
 template <class Limits, class Errors>
 HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, std::size_t first,
                                 std::size_t end, const LossParams& params, const Limits& limits,
@@ -337,7 +342,7 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   low.smallest = smallest;
   if (limits.MayBeLow(smallest)) {
     low = FindLow(x_values, y_values, first, end, limits);
-    if (params.to_float && low.loses_zero_sign) return false;
+    if ((params.to_float && low.loses_zero_sign) || low.makes_of_zero) return false;
   }
   if (!hn::AllFalse(di, hn::Lt(hn::BitCast(di, larger), hn::Zero(di)))) {
     const double found = LargestRelative(x_values, y_values, first, end, errors);
