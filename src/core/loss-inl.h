@@ -126,7 +126,6 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
 struct UniformLimits {
   // What a cast gives of an ordinary element: zero of zero, nothing larger.
   static constexpr bool kOfCasts = true;
-  static constexpr bool kZeroStays = true;
   explicit UniformLimits(const LossParams& params)
       : high(hn::Set(DF64(), params.beyond_high)),
         low(hn::Set(DF64(), params.beyond_low)),
@@ -148,8 +147,6 @@ struct UniformLimits {
 };
 struct OwnLimits {
   static constexpr bool kOfCasts = true;
-  // A code that has a bias, or whose row is rotated back, may be something else.
-  static constexpr bool kZeroStays = false;
   template <class V> HWY_INLINE auto Beyond(V x, std::size_t i) const {
     return hn::Ge(hn::Abs(x), hn::LoadU(DF64(), beyond + i));
   }
@@ -272,8 +269,9 @@ struct LowLanes {
   // Written out, so that it is compiled for the target.
   HWY_INLINE LowLanes() : smallest(hn::Set(DF64(), std::numeric_limits<double>::infinity())) {}
   std::size_t source_zeros = 0, zeros = 0, low = 0;
-  hn::Vec<DF64> smallest;                               // of the sources other than zero
-  bool loses_zero_sign = false, makes_of_zero = false;  // a zero; something else of one
+  std::size_t to_zero = 0;  // of other sources: a code with a bias may make something of a zero
+  hn::Vec<DF64> smallest;   // of the sources other than zero
+  bool loses_zero_sign = false;
 };
 template <class Limits>
 LowLanes FindLow(const double* x_values, const double* y_values, std::size_t first, std::size_t end,
@@ -283,26 +281,25 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
   const auto zero = hn::Zero(d);
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   LowLanes found;
-  auto lost = zero, made = zero;
+  auto lost = zero;
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
     const auto y = hn::LoadU(d, y_values + i);
     const auto x_zero = hn::Eq(x, zero), y_zero = hn::Eq(y, zero);
     found.source_zeros += hn::CountTrue(d, x_zero);
     found.zeros += hn::CountTrue(d, y_zero);
+    found.to_zero += hn::CountTrue(d, hn::AndNot(x_zero, y_zero));
     found.low += hn::CountTrue(d, hn::Lt(hn::Abs(y), limits.LeastNormal(i)));
     found.smallest = hn::Min(found.smallest, hn::IfThenElse(x_zero, infinity, hn::Abs(x)));
     lost = hn::Or(lost, hn::IfThenElseZero(hn::And(x_zero, y_zero), hn::AndNot(y, x)));
-    if constexpr (!Limits::kZeroStays) made = hn::Or(made, hn::IfThenElseZero(x_zero, hn::Abs(y)));
   }
   found.loses_zero_sign = !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost), hn::Zero(di)));
-  found.makes_of_zero = !hn::AllTrue(d, hn::Eq(made, zero));
   return found;
 }
 
 // A lane's elements from `first` on, each kLossSums after the last. What nearly all values of
 // weights are: finite, within the range. Gives false, and is to be as if it had not been called,
-// where an element is not, or loses the sign of a zero, or a zero becomes something else.
+// where an element is not, or loses the sign of a zero.
 template <class Limits, class Errors>
 HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, std::size_t first,
                                 std::size_t end, const LossParams& params, const Limits& limits,
@@ -342,7 +339,7 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   low.smallest = smallest;
   if (limits.MayBeLow(smallest)) {
     low = FindLow(x_values, y_values, first, end, limits);
-    if ((params.to_float && low.loses_zero_sign) || low.makes_of_zero) return false;
+    if (params.to_float && low.loses_zero_sign) return false;
   }
   if (!hn::AllFalse(di, hn::Lt(hn::BitCast(di, larger), hn::Zero(di)))) {
     const double found = LargestRelative(x_values, y_values, first, end, errors);
@@ -353,8 +350,6 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   *out = lanes;
   const std::size_t n = (end - first + kLossSums - 1) / kLossSums * hn::Lanes(d);
   const auto exact_count = static_cast<std::uint64_t>(hn::GetLane(hn::SumOfLanes(di, exact)));
-  // Zero gives zero where the destination has one.
-  const std::size_t zero_count = low.zeros - std::min(low.zeros, low.source_zeros);
   const auto count = [&](Loss loss, std::size_t found) {
     stretch->counts[static_cast<std::size_t>(loss)] += found;
   };
@@ -362,8 +357,8 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   stretch->compared += n;
   stretch->compared_nonzero += n - low.source_zeros;
   count(Loss::kExact, exact_count);
-  count(Loss::kToZero, zero_count);
-  count(Loss::kRounded, n - exact_count - zero_count);
+  count(Loss::kToZero, low.to_zero);
+  count(Loss::kRounded, n - exact_count - low.to_zero);
   count(Loss::kToSubnormal, low.low - low.zeros);
   return true;
 }
