@@ -156,10 +156,9 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
   if (typed) table_columns.push_back({"type"});
   table_columns.insert(table_columns.end(), {{"shape", false, 8}, {"SNR dB", true}});
   // By how much searched scales are better than the plain rule's.
-  bool has_gain = false;
-  for (std::size_t i = 0; i < shown && !has_gain; ++i) {
-    has_gain = summary.cast[order[i]].gain_db.has_value();
-  }
+  const bool has_gain =
+      std::any_of(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown),
+                  [&](std::uint32_t i) { return summary.cast.gain_db(i).has_value(); });
   if (has_gain) table_columns.push_back({"gained", true});
   table_columns.push_back({"at limit", true});
   for (const Extra& extra : extras) table_columns.push_back({std::string(extra.title), true});

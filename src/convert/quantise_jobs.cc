@@ -259,7 +259,8 @@ class QuantiseJob {
   // The best scale of the cell that elements [first, stop) are, in pieces.
   double FindOfLongRow(std::uint64_t first, std::uint64_t stop, double plain, double amax,
                        Buffers& buffers, scale::SearchedErrors* gained) const {
-    scale::TriedScales tried = search_->Begin(plain, amax, {global_, plain_global_});
+    const bool is_asked = gained != nullptr;
+    scale::TriedScales tried = search_->Begin(plain, amax, {global_, plain_global_}, is_asked);
     ForPieces(first, stop, [&](std::uint64_t at, std::uint64_t n) {
       AddErrors(Read(at, n, buffers), n, buffers, tried);
     });
@@ -471,15 +472,16 @@ class QuantiseJob {
 
   // The best scale of a tensor that has one: another reading.
   double FindOfTensor(double plain, double amax) {
-    scale::TriedScales all = search_->Begin(plain, amax, {global_, plain_global_});
+    const bool is_asked = meter_ != nullptr;
+    scale::TriedScales all = search_->Begin(plain, amax, {global_, plain_global_}, is_asked);
     ForChunks(piece_, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
-      scale::TriedScales tried = search_->Begin(plain, amax, {global_, plain_global_});
+      scale::TriedScales tried = search_->Begin(plain, amax, {global_, plain_global_}, is_asked);
       AddErrors(Read(first, end - first, buffers), end - first, buffers, tried);
       Done(*StorageBytes(info_.type, end - first), 0);
       const std::lock_guard<std::mutex> lock(mutex_);
       all.Merge(tried);
     });
-    return all.Best(meter_ != nullptr ? &gained_ : nullptr);
+    return all.Best(is_asked ? &gained_ : nullptr);
   }
 
   void Done(std::uint64_t read, std::uint64_t written) {

@@ -45,6 +45,7 @@ class CastTensors {
   const formats::TensorInfo& info(std::size_t i) const { return *tensors_[i].info; }
   DataType to(std::size_t i) const { return tensors_[i].to; }
   const scale::WrittenForm& scaled(std::size_t i) const { return tensors_[i].scaled; }
+  std::optional<double> gain_db(std::size_t i) const { return tensors_[i].gain_db; }
   Verdict verdict(std::size_t i) const { return tensors_[i].verdict; }
   // ComparableDecibel of what it lost.
   double decibel(std::size_t i) const { return tensors_[i].decibel; }

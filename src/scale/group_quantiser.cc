@@ -136,22 +136,19 @@ double GroupQuantiser::BestScaleOf(const double* x, std::size_t n, const GroupNu
                                    SearchedErrors* gained) const {
   constexpr int kFirst = 40, kLast = 72;  // of 64
   const TypeLimits limits = detail::LimitsOf(*FindType(rule_.scale));
-  double best = plain.scale, least = kInfinite, before = 0;
+  double best = plain.scale, least = kInfinite, of_plain = kInfinite, before = 0;
   GroupNumbersMade tried = plain;
   for (int k = kLast; k >= kFirst; --k) {
     const std::optional<double> scale = Stored(plain.scale * k / 64, false);
     if (!scale || *scale < limits.least_normal || *scale == before) continue;
     tried.scale = before = *scale;
     const double error = ErrorOf(x, n, tried);
+    if (*scale == plain.scale) of_plain = error;  // a normal number of its type: always tried
     if (error >= least) continue;
     least = error;
     best = *scale;
   }
-  if (gained != nullptr) {
-    const double error = ErrorOf(x, n, plain);
-    gained->plain.Add(error);
-    gained->found.Add(std::isinf(least) ? error : least);
-  }
+  if (gained != nullptr) gained->Add(of_plain, least);
   return best;
 }
 

@@ -46,7 +46,7 @@ double Stored(DataType type, double value) {
 
 double TriedScales::Best(SearchedErrors* gained) const {
   if (scales.empty()) {
-    if (gained != nullptr) gained->Add({plain_error, plain_error});
+    if (gained != nullptr) gained->Add(apart_error, apart_error);
     return plain;
   }
   std::size_t best = 0;
@@ -58,13 +58,16 @@ double TriedScales::Best(SearchedErrors* gained) const {
       best = i;
     }
   }
-  if (gained != nullptr) gained->Add({plain_error, errors[best]});
+  if (gained != nullptr) {
+    const auto place = std::ranges::find(scales, plain) - scales.begin();
+    gained->Add(apart ? apart_error : errors[static_cast<std::size_t>(place)], errors[best]);
+  }
   return scales[best];
 }
 
 void TriedScales::Merge(const TriedScales& other) {
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i].Add(other.errors[i]);
-  plain_error.Add(other.plain_error);
+  apart_error.Add(other.apart_error);
 }
 
 double LargestScale(const Scaling& scaling, ScaleRule rule) {
@@ -124,12 +127,16 @@ void ScaleSearch::ForEachTried(double plain, double amax, double global, const V
   }
 }
 
-TriedScales ScaleSearch::Begin(double plain, double amax, const GlobalScales& globals) const {
+TriedScales ScaleSearch::Begin(double plain, double amax, const GlobalScales& globals,
+                               bool is_gain_asked) const {
   TriedScales tried;
   ForEachTried(plain, amax, globals.made, [&](double scale) { tried.scales.push_back(scale); });
   tried.errors.resize(tried.scales.size());
-  tried.plain = PlainUnderItsOwn(plain, amax, globals);
+  tried.plain = plain;
   tried.globals = globals;
+  const bool is_tried =
+      globals.plain == globals.made && std::ranges::find(tried.scales, plain) != tried.scales.end();
+  if (is_gain_asked && !is_tried) tried.apart = PlainUnderItsOwn(plain, amax, globals);
   return tried;
 }
 
@@ -188,7 +195,8 @@ void ScaleSearch::Add(std::span<const double> x, TriedScales& tried) const {
     for (std::size_t i = 0; i < tried.scales.size(); ++i) {
       tried.errors[i].Add(ErrorOf(values, numerators, n, StepOf(tried.scales[i], global)));
     }
-    tried.plain_error.Add(PlainErrorOf(x.subspan(done, some), tried.plain, tried.globals.plain));
+    if (!tried.apart) continue;
+    tried.apart_error.Add(PlainErrorOf(x.subspan(done, some), *tried.apart, tried.globals.plain));
   }
 }
 
@@ -196,7 +204,7 @@ double ScaleSearch::Find(std::span<const double> x, double plain, double amax,
                          const GlobalScales& globals, SearchedErrors* gained) const {
   if (amax == 0) return plain;
   if (x.size() > kBlock) {
-    TriedScales tried = Begin(plain, amax, globals);
+    TriedScales tried = Begin(plain, amax, globals, gained != nullptr);
     Add(x, tried);
     return tried.Best(gained);
   }
@@ -205,18 +213,20 @@ double ScaleSearch::Find(std::span<const double> x, double plain, double amax,
   alignas(64) double values[kBlock], numerators[kBlock];
   const std::size_t n = Prepare(x, global, values, numerators);
   double best = plain, least = std::numeric_limits<double>::infinity();
+  std::optional<double> of_plain;
   ForEachTried(plain, amax, global, [&](double scale) {
     const double error = ErrorOf(values, numerators, n, StepOf(scale, global));
+    if (scale == plain && globals.plain == global) of_plain = error;
     if (error < least) {
       least = error;
       best = scale;
     }
   });
   if (gained != nullptr) {
-    const double own = PlainUnderItsOwn(plain, amax, globals);
-    const double error = PlainErrorOf(x, own, globals.plain);
-    gained->plain.Add(error);
-    gained->found.Add(std::isinf(least) ? error : least);
+    if (!of_plain) {
+      of_plain = PlainErrorOf(x, PlainUnderItsOwn(plain, amax, globals), globals.plain);
+    }
+    gained->Add(*of_plain, std::isinf(least) ? *of_plain : least);
   }
   return best;
 }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,11 +34,14 @@ struct GlobalScales {
 struct TriedScales {
   std::vector<double> scales;
   std::vector<core::SumOfMagnitudes> errors;
-  double plain = 0;  // the plain rule's, under its own global scale
-  core::SumOfMagnitudes plain_error;
+  double plain = 0;
   GlobalScales globals;
+  // The plain rule's, where its errors are asked for and it is none of these: under its own global
+  // scale.
+  std::optional<double> apart;
+  core::SumOfMagnitudes apart_error;
 
-  // The one that loses least; `gained`, where given, is added to.
+  // The one that loses least; `gained`, where given, is added to: Begin was told so.
   double Best(SearchedErrors* gained) const;
   void Merge(const TriedScales& other);
 };
@@ -51,7 +55,8 @@ class ScaleSearch {
   ScaleSearch(const Scaling& scaling, ScaleRule rule, bool has_many_bits, Target target);
 
   // What is tried of a cell with this plain scale and largest magnitude, which is not 0.
-  TriedScales Begin(double plain, double amax, const GlobalScales& globals) const;
+  TriedScales Begin(double plain, double amax, const GlobalScales& globals,
+                    bool is_gain_asked) const;
   // Adds the errors of a cell's values, the first of which has an index in the cell that is a
   // multiple of 1,024; in row-major order. What is not finite has no part in it.
   void Add(std::span<const double> x, TriedScales& tried) const;

@@ -16,10 +16,12 @@ namespace tensorcast::scale {
 struct SearchedErrors {
   core::SumOfMagnitudes plain, found;
 
-  void Add(const SearchedErrors& other) {
-    plain.Add(other.plain);
-    found.Add(other.found);
+  // Of a cell, or of many: each a double or such a sum.
+  template <class Error> void Add(const Error& of_plain, const Error& of_found) {
+    plain.Add(of_plain);
+    found.Add(of_found);
   }
+  void Add(const SearchedErrors& other) { Add(other.plain, other.found); }
   // By how many decibels the errors are less; infinite where none is left, nothing where a sum is
   // no double.
   std::optional<double> GainDb() const {

@@ -88,6 +88,7 @@ class Plans : public io::FileTest {
       const LossReport a = whole[i].loss.Report();
       const LossReport b = losses[i].loss.Report();
       EXPECT_EQ(std::memcmp(&a, &b, sizeof a), 0) << plan.job(whole[i].job).name;
+      EXPECT_EQ(losses[i].gain_db, whole[i].gain_db) << plan.job(whole[i].job).name;
     }
   }
   static std::string JsonOf(const ConversionPlan& plan) {

@@ -106,9 +106,6 @@ class WrittenSweep : public Plans {
       ASSERT_TRUE(RunConversion(plan, settings, true, &losses, &error).ok()) << error;
       EXPECT_TRUE(FilesOf(output) == files);
       ExpectSameLosses(plan, losses, whole);
-      for (std::size_t j = 0; j < whole.size(); ++j) {
-        EXPECT_EQ(losses[j].gain_db, whole[j].gain_db) << plan.job(whole[j].job).name;
-      }
     };
     for (const auto& [threads, buffer_bytes] : kSettings) {
       testing::ThreadExecutor executor(threads);
