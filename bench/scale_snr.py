@@ -18,6 +18,7 @@ import math
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -44,7 +45,6 @@ def ours(tool, path):
 
 def ours_of_32(tool, path, names, weights, found):
     """The same for groups of 32 with float16 scales, as GGUF has them: of the float16 weights, against these here."""
-    import tempfile
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         tensors = load_file(path)
