@@ -43,23 +43,31 @@ std::string ExpertsModule(const formats::TensorInfo& info) {
   return info.name.substr(0, std::min(info.name.rfind('.'), info.name.size()));
 }
 
+void AddOnce(std::vector<std::string>& modules, const std::string& module) {
+  if (modules.empty() || modules.back() != module) modules.push_back(module);
+}
+
+std::string ParentOf(const std::string& module) {
+  return module.substr(0, std::min(module.rfind('.'), module.size()));
+}
+
 // Experts of which some are made scaled are no module that is left alone.
 void RemoveParents(scale::QuantisedModules& modules) {
-  std::unordered_set<std::string> parents;
+  std::unordered_map<std::string, const scale::Dialect*> parents;
   for (const scale::WrittenGroup& group : modules.written) {
-    for (const std::string& one : group.modules) {
-      parents.insert(one.substr(0, std::min(one.rfind('.'), one.size())));
-    }
+    for (const std::string& one : group.modules) parents[ParentOf(one)] = group.form.dialect;
   }
   std::erase_if(modules.plain, [&](const std::string& one) {
     if (!parents.contains(one)) return false;
     modules.halved.push_back(one);
     return true;
   });
-}
-
-void AddOnce(std::vector<std::string>& modules, const std::string& module) {
-  if (modules.empty() || modules.back() != module) modules.push_back(module);
+  for (const scale::KeptWeight& one : modules.kept) {
+    const auto parent = parents.find(ParentOf(one.module));
+    if (parent == parents.end()) continue;
+    if (one.weight != nullptr && one.weight->reading.dialect == parent->second) continue;
+    AddOnce(modules.halved, parent->first);
+  }
 }
 
 }  // namespace

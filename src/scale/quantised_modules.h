@@ -30,7 +30,7 @@ struct QuantisedModules {
   std::vector<WrittenGroup> written;
   std::vector<KeptWeight> kept;
   std::vector<std::string> freed;   // scaled in the input, plain in the output
-  std::vector<std::string> halved;  // stacked experts some of whose weights are made and others not
+  std::vector<std::string> halved;  // modules some of whose weights are made and others not
   std::vector<std::string> plain;   // linear layers that are not scaled; the freed ones too
 };
 
