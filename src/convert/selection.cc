@@ -16,7 +16,6 @@
 #include "naming/keep.h"
 #include "naming/weight_roles.h"
 #include "scale/dialects/dialect.h"
-#include "scale/scale_search.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -262,11 +261,6 @@ Goal GoalOf(const Destination& to, const ScaledChoices& choices, bool is_measure
     if (std::ranges::find(format->rules, *rule, &scale::NamedRule::rule) == format->rules.end()) {
       fail(name + " does not take the scale rule " + std::string(scale::RuleName(*format, *rule)) +
            "; it takes " + possible);
-    }
-    const bool has_biases =
-        goal.scaled.layout != nullptr && goal.scaled.layout->groups == scale::GroupPlacing::kMlx;
-    if (has_biases && scale::IsSearch(*rule)) {
-      fail(name + " in the layout mlx has scales by MLX's rule alone: its biases are made of them");
     }
     goal.scaled.rule = *rule;
   }

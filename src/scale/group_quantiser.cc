@@ -127,29 +127,56 @@ std::optional<GroupNumbersMade> GroupQuantiser::NumbersOf(const double* x, std::
                                                           SearchedErrors* gained) const {
   std::optional<GroupNumbersMade> made = PlainNumbersOf(x, n);
   if (made && rule_.is_searched && LargestFinite(x, n, 0) > 0) {
-    made->scale = BestScaleOf(x, n, *made, gained);
+    made = BestNumbersOf(x, n, *made, gained);
   }
   return made;
 }
 
-double GroupQuantiser::BestScaleOf(const double* x, std::size_t n, const GroupNumbersMade& plain,
-                                   SearchedErrors* gained) const {
-  constexpr int kFirst = 40, kLast = 72;  // of 64
-  const TypeLimits limits = detail::LimitsOf(*FindType(rule_.scale));
-  double best = plain.scale, least = kInfinite, of_plain = kInfinite, before = 0;
-  GroupNumbersMade tried = plain;
+// A plain scale is always tried; MLX's may be subnormal, and its codes are made before it is
+// rounded.
+GroupNumbersMade GroupQuantiser::BestNumbersOf(const double* x, std::size_t n,
+                                               const GroupNumbersMade& plain,
+                                               SearchedErrors* gained) const {
+  constexpr int kFirst = 40, kLast = 72, kPlain = 64;
+  double least = kInfinite, of_plain = kInfinite, before = 0;
+  GroupNumbersMade best = plain;
   for (int k = kLast; k >= kFirst; --k) {
-    const std::optional<double> scale = Stored(plain.scale * k / 64, false);
-    if (!scale || *scale < limits.least_normal || *scale == before) continue;
-    tried.scale = before = *scale;
-    const double error = ErrorOf(x, n, tried);
-    if (*scale == plain.scale) of_plain = error;  // a normal number of its type: always tried
+    const std::optional<GroupNumbersMade> tried =
+        k == kPlain ? plain : WithScale(plain, plain.scale * k / kPlain);
+    if (!tried || (k != kPlain && (tried->scale == plain.scale || tried->scale == before))) {
+      continue;
+    }
+    before = tried->scale;
+    const double error = ErrorOf(x, n, *tried);
+    if (k == kPlain) of_plain = error;
     if (error >= least) continue;
     least = error;
-    best = *scale;
+    best = *tried;
   }
   if (gained != nullptr) gained->Add(of_plain, least);
   return best;
+}
+
+std::optional<GroupNumbersMade> GroupQuantiser::WithScale(const GroupNumbersMade& plain,
+                                                          double scale) const {
+  const std::optional<double> stored = Stored(scale, false);
+  const double least_normal = detail::LimitsOf(*FindType(rule_.scale)).least_normal;
+  if (!stored || std::fabs(*stored) < least_normal) return std::nullopt;
+  GroupNumbersMade made = plain;
+  made.scale = *stored;
+  if (rule_.has_biases && !rule_.is_asymmetric && !SetMiddleBias(made)) return std::nullopt;
+  made.scale_of_codes = static_cast<float>(made.scale);
+  made.bias_of_codes = static_cast<float>(made.bias);
+  return made;
+}
+
+// Symmetric codes have one that is 0: the bias is that of the middle, exactly.
+bool GroupQuantiser::SetMiddleBias(GroupNumbersMade& made) const {
+  const double exact = -(rule_.codes() / 2) * made.scale;
+  const std::optional<double> bias = Stored(exact, false);
+  if (!bias || *bias != exact) return false;
+  made.bias = *bias;
+  return true;
 }
 
 // As a search of other formats adds them up (scale_search.h).
@@ -163,7 +190,8 @@ double GroupQuantiser::ErrorOf(const double* x, std::size_t n,
     double sums[core::kLossSums] = {};
     for (std::size_t i = 0; i < some; ++i) {
       const double value = x[done + i];
-      const double error = value - (codes[i] - numbers.zero) * numbers.scale;
+      const double made = (codes[i] - numbers.zero) * numbers.scale + numbers.bias;
+      const double error = value - made;
       sums[i % core::kLossSums] += std::isfinite(value) ? error * error : 0;
     }
     const double sum = core::FoldSums(sums);
@@ -186,11 +214,7 @@ std::optional<GroupNumbersMade> GroupQuantiser::PlainNumbersOf(const double* x,
       if (!scale) return std::nullopt;
       made.scale = *scale;
     }
-    if (rule_.has_biases) {
-      const std::optional<double> bias = Stored(-middle * made.scale, false);
-      if (!bias || *bias != -middle * made.scale) return std::nullopt;
-      made.bias = *bias;
-    }
+    if (rule_.has_biases && !SetMiddleBias(made)) return std::nullopt;
     return made;
   }
   if (rule_.has_biases) return MlxNumbersOf(x, n);
@@ -232,8 +256,8 @@ std::optional<GroupNumbersMade> GroupQuantiser::MlxNumbersOf(const double* x, st
     scale = edge / steps;
     bias = edge;
   }
-  made.unrounded_scale = scale;
-  made.unrounded_bias = bias;
+  made.scale_of_codes = scale;
+  made.bias_of_codes = bias;
   const std::optional<double> stored = Stored(scale, false), stored_bias = Stored(bias, false);
   if (!stored || !stored_bias) return std::nullopt;
   made.scale = *stored;
@@ -245,7 +269,7 @@ void GroupQuantiser::CodesOf(const double* x, std::size_t n, const GroupNumbersM
                              std::uint8_t* codes) const {
   const double last = rule_.codes() - 1;
   if (rule_.has_biases && rule_.is_asymmetric) {
-    const float scale = numbers.unrounded_scale, bias = numbers.unrounded_bias;
+    const float scale = numbers.scale_of_codes, bias = numbers.bias_of_codes;
     for (std::size_t i = 0; i < n; ++i) {
       const float value = x[i] == x[i] ? static_cast<float>(x[i]) : 0;
       const float code = std::nearbyint((value - bias) / scale);

@@ -22,7 +22,7 @@ namespace tensorcast::scale {
 struct GroupNumbersMade {
   double scale = 1, bias = 0;
   int zero = 0;
-  float unrounded_scale = 1, unrounded_bias = 0;  // of MLX's own rule, by which its codes are made
+  float scale_of_codes = 1, bias_of_codes = 0;  // by which codes are made in MLX's own rule
 };
 
 struct GroupRule {
@@ -30,7 +30,7 @@ struct GroupRule {
   bool is_asymmetric = false;
   // MLX's: every group has a bias; asymmetric ones are made by its own rule, in float32.
   bool has_biases = false;
-  // Takes the scale that loses least (docs/scales.md); not with biases.
+  // Takes the scale that loses least (docs/scales.md).
   bool is_searched = false;
   DataType scale = DataType::kFloat16;  // of scales and biases: float16, bfloat16 or float32
 
@@ -76,9 +76,13 @@ class GroupQuantiser {
                                             SearchedErrors* gained) const;
   // The same by the plain rule.
   std::optional<GroupNumbersMade> PlainNumbersOf(const double* x, std::size_t n) const;
-  // The scale near a group's plain one that loses least.
-  double BestScaleOf(const double* x, std::size_t n, const GroupNumbersMade& plain,
-                     SearchedErrors* gained) const;
+  // Those with the scale near a group's plain one that loses least.
+  GroupNumbersMade BestNumbersOf(const double* x, std::size_t n, const GroupNumbersMade& plain,
+                                 SearchedErrors* gained) const;
+  // A group's numbers with another scale; nothing where the types do not hold them.
+  std::optional<GroupNumbersMade> WithScale(const GroupNumbersMade& plain, double scale) const;
+  // Gives a group its bias of its scale; false where its type does not hold it.
+  bool SetMiddleBias(GroupNumbersMade& made) const;
   double ErrorOf(const double* x, std::size_t n, const GroupNumbersMade& numbers) const;
   std::optional<GroupNumbersMade> MlxNumbersOf(const double* x, std::size_t n) const;
   // A number as it is stored; a scale (`is_scale`) is a normal one.

@@ -59,6 +59,19 @@ def codes_by(values, scale, zero, bits):
     return codes
 
 
+def mlx_codes(values, scale, bias, bits):
+    """MLX's own rule, each step in float32."""
+    last, codes = (1 << bits) - 1, []
+    for value in values:
+        value = single(Fraction(value)) if is_finite(value) and value else value
+        if isinstance(value, float) and math.isinf(value):
+            codes.append(last if (value > 0) == (scale > 0) else 0)
+            continue
+        value = Fraction(0) if isinstance(value, float) and math.isnan(value) else Fraction(value)
+        codes.append(min(last, max(0, round(Fraction(single(single(value - bias) / scale))))))
+    return codes
+
+
 def mlx_fitted(values, bits, word):
     """MLX's own rule, each step in float32."""
     last = (1 << bits) - 1
@@ -73,25 +86,21 @@ def mlx_fitted(values, bits, word):
     bias = Fraction(0)
     if steps:
         scale, bias = single(edge / steps), edge
-    codes = []
-    for value in values:
-        if isinstance(value, float) and math.isinf(value):
-            codes.append(last if (value > 0) == (scale > 0) else 0)
-            continue
-        value = Fraction(0) if isinstance(value, float) and math.isnan(value) else Fraction(value)
-        codes.append(min(last, max(0, round(Fraction(single(single(value - bias) / scale))))))
+    codes = mlx_codes(values, scale, bias, bits)
     kept = [Fraction(files.round_to(x, WORDS[word])) if x else Fraction(0) for x in (scale, bias)]
     return kept[0], kept[1], codes
 
 
-def error_of(values, scale, zero, bits):
+def error_of(values, codes, scale, zero, bias):
     """The sum of squared errors as every search has it: eight sums of each 1,024, these blocks exactly."""
     total = Fraction(0)
     for begin in range(0, len(values), 1024):
-        some, sums = values[begin:begin + 1024], [0.0] * 8
-        for i, (value, code) in enumerate(zip(some, codes_by(some, scale, zero, bits))):
+        sums = [0.0] * 8
+        for i, (value, code) in enumerate(zip(values[begin:begin + 1024], codes[begin:begin + 1024])):
             if is_finite(value):
-                difference = float(value) - float((code - zero) * scale)
+                # The product is a double; a bias is added to it as doubles are.
+                made = float(code * scale) + float(bias) if zero is None else float((code - zero) * scale)
+                difference = float(value) - made
                 sums[i % 8] += difference * difference
         pairs = [sums[k] + sums[k + 4] for k in range(4)]
         total += Fraction((pairs[0] + pairs[1]) + (pairs[2] + pairs[3]))
@@ -103,13 +112,25 @@ def searched(values, bits, asymmetric, layout, word):
     scale, zero, bias, codes = group_of(values, bits, asymmetric, layout, word)
     if not any(is_finite(v) and v for v in values):
         return scale, zero, bias, codes
-    tried = [files.round_to(scale * k / 64, WORDS[word]) for k in range(40, 73)]
-    best = None
-    for one in sorted({Fraction(x) for x in tried if is_finite(x) and x >= LEAST[word]}, reverse=True):
-        error = error_of(values, one, zero, bits)
-        if best is None or error < best:
-            best, scale = error, one
-    return scale, zero, bias, codes_by(values, scale, zero, bits)
+    plain, least = (scale, zero, bias, codes), error_of(values, codes, scale, zero, bias)
+    best, tried = plain, [scale]
+    for k in [*range(72, 64, -1), *range(63, 39, -1)]:
+        one = files.round_to(scale * k / 64, WORDS[word])
+        if not is_finite(one) or abs(one) < LEAST[word] or one in tried:
+            continue
+        one = Fraction(one)
+        tried.append(one)
+        if zero is None:
+            made = (one, zero, bias, mlx_codes(values, one, bias, bits))
+        else:
+            own = None if bias is None else -zero * one
+            if own is not None and not is_finite(files.round_to(own, WORDS[word])):
+                continue
+            made = (one, zero, own, codes_by(values, one, zero, bits))
+        error = error_of(values, made[3], one, zero, bias)
+        if error < least or error == least and abs(one) > abs(best[0]):
+            best, least = made, error
+    return best
 
 
 def group_of(values, bits, asymmetric, layout, word):
@@ -370,7 +391,8 @@ def main():
                             continue
                         failed += say(case, check(flags.tool, layout, bits, group, asymmetric, folder / case))
         for layout, bits, group, asymmetric in (("compressed-tensors", 4, 32, False), ("gptq", 8, 64, True),
-                                                ("awq", 4, None, True), ("compressed-tensors", 4, None, False)):
+                                                ("awq", 4, None, True), ("compressed-tensors", 4, None, False),
+                                                ("mlx", 4, 64, False), ("mlx", 4, 32, True), ("mlx", 8, 128, True)):
             case = f"mse-int{bits}-{layout}-{group or 'channel'}{'-asymmetric' if asymmetric else ''}"
             if not flags.names or any(n in case for n in flags.names):
                 failed += say(case, check(flags.tool, layout, bits, group, asymmetric, folder / case, searched))
