@@ -143,7 +143,8 @@ nb::list Run(const convert::ConversionPlan& plan, bool overwrite, bool measures,
   teller.Raise();
   Check(status, error);
   return ListOf(losses, [&](const convert::JobLoss& loss) {
-    return nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(loss.loss));
+    return nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(loss.loss),
+                          loss.gain_db ? nb::object(nb::float_(*loss.gain_db)) : nb::none());
   });
 }
 

@@ -147,7 +147,7 @@ class Plan:
         with self._lock:
             losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked,
                                     None if tell is None else told)
-        return {name: LossReport(meter) for name, meter in losses}
+        return {name: LossReport(meter, gain_db) for name, meter, gain_db in losses}
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [(job.name, job.action, " × ".join(map(str, job.shape)) or "scalar",
@@ -239,7 +239,7 @@ def plan(
         .pth, .bin and .ckpt.
     to : type, optional
         Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
-        int8-row, mxfp8, mxfp6, mxfp4, nvfp4, or of a .gguf q8_0, q5_1, q5_0, q4_1, q4_0.
+        int8-row, int4-group, int8-group, mxfp8, mxfp6, mxfp4, nvfp4, or of a .gguf q8_0, q5_1, q5_0, q4_1, q4_0.
     rules : mapping or pairs of str and type
         Patterns of names, and what tensors that match become; the first that matches wins.
     only, exclude : iterable of str
@@ -253,9 +253,9 @@ def plan(
     layout : str, optional
         How scaled tensors are named: "compressed-tensors" or another of the layouts that
         `tensorcast types` lists; the usual one is the first of the format's.
-    scale_rule : {"amax", "pow2" or "up", "round", "ocp"}, optional
-        What their scales are; the usual rule is "amax" of fp8-*, int8-row and nvfp4, "round" of
-        mx*.
+    scale_rule : {"amax", "pow2" or "up", "round", "ocp", "mse", "four-over-six"}, optional
+        What their scales are; the usual rule is "amax" of fp8-*, int*-* and nvfp4, "round" of mx*.
+        "mse" and "four-over-six" (nvfp4) search for the ones that lose least.
     repack : str, optional
         The layout that quantised weights go into as they are, code for code and value for value:
         "compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss" or "gguf".

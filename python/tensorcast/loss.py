@@ -39,6 +39,8 @@ class LossReport:
         Of the finite elements of the source; nan of none.
     compared, finite : int
     verdict : {"good", "poor", "lost"}
+    gain_db : float or None
+        Of a conversion whose scales were searched for: by how much the plain rule's errors are larger.
 
     Examples
     --------
@@ -68,12 +70,13 @@ class LossReport:
     amax: float
     smallest_nonzero: float
     verdict: str
+    gain_db: float | None
 
     __slots__ = ("_meter", "_fields")
 
-    def __init__(self, meter: Any) -> None:
+    def __init__(self, meter: Any, gain_db: float | None = None) -> None:
         self._meter = meter
-        self._fields: dict[str, Any] = meter.report()
+        self._fields: dict[str, Any] = {**meter.report(), "gain_db": gain_db}
 
     def __getattr__(self, name: str) -> Any:
         if name in LossReport.__slots__:  # not set yet, where it is unpickled without its state
@@ -122,7 +125,7 @@ class LossReport:
     def __reduce__(self) -> tuple[Any, ...]:
         if isinstance(self._meter, Figures):
             return _of_figures, (self._fields,)
-        return _load, (self._meter.save(),)
+        return _load, (self._meter.save(), self.gain_db)
 
     def __eq__(self, other: object) -> bool:
         # Meters cannot be compared: one may hold open the last block, which the other has added. In texts
@@ -178,5 +181,5 @@ def _of_figures(fields: dict[str, Any]) -> LossReport:
     return LossReport(Figures(fields))
 
 
-def _load(saved: bytes) -> LossReport:
-    return LossReport(_core.LossMeter.load(saved))
+def _load(saved: bytes, gain_db: float | None = None) -> LossReport:
+    return LossReport(_core.LossMeter.load(saved), gain_db)
