@@ -4,7 +4,7 @@
     scale_snr.py --tool TENSORCAST --file model.safetensors [--csv ROWS]
 
 Of the weights of linear layers of the file the signal-to-noise ratio in dB, all of them together, of this tool by its
-plain rule and by --scale mse, and of the programs that are installed: compressed-tensors (scales of its own observer
+plain rule, by --scale mse and, integers, by --scale mse-fine, and of the programs that are installed: compressed-tensors (scales of its own observer
 of minima and maxima, and the best of some factors of these for each group or row), llm-compressor's observers that
 search, ModelOpt's maxima and calibrations, torchao, MLX, gguf-py. Run it with OMP_NUM_THREADS=1.
 
@@ -32,8 +32,9 @@ FORMATS = ("int4-group", "int4-group 32", "int8-group", "int8-group 32", "nvfp4"
 def ours(tool, path):
     """dB by format, plain and searched; the names of the weights."""
     found, formats = {}, [name for name in FORMATS if " " not in name]
-    for rule in ("plain", "mse"):
-        done = subprocess.run([tool, "loss", path, "--to", ",".join(formats), "--scale", rule, "--json", "-q"],
+    for rule in ("plain", "mse", "mse-fine"):
+        some = [name for name in formats if rule != "mse-fine" or name.startswith("int")]
+        done = subprocess.run([tool, "loss", path, "--to", ",".join(some), "--scale", rule, "--json", "-q"],
                               capture_output=True, text=True, check=True)
         for entry in json.loads(done.stdout)["types"]:
             found[entry["to"], rule] = entry["total"]["snr_db"]
@@ -51,9 +52,9 @@ def ours_of_32(tool, path, names, weights, found):
         (folder / "in").mkdir()
         save_file({key: tensors[key].half() for key in names}, folder / "in" / "model.safetensors")
         (folder / "in" / "config.json").write_text('{"model_type": "bert"}')
-        for bits, rule in itertools.product((4, 8), ("plain", "mse")):
+        for bits, rule in itertools.product((4, 8), ("plain", "mse", "mse-fine")):
             packed, plain = folder / f"{bits}-{rule}", folder / f"{bits}-{rule}-plain"
-            search = ["--scale", rule] if rule == "mse" else []
+            search = ["--scale", rule] if rule != "plain" else []
             for line in (["in", "-o", packed, "--to", f"int{bits}-group", "--group", "32", *search],
                          [packed, "-o", plain, "--to", "float32"]):
                 subprocess.run([tool, "convert", *line, "-q", "--no-report"], check=True, cwd=folder)
@@ -274,13 +275,14 @@ def main():
         try:
             for ours_is, title, again in program(weights):
                 rows.append((ours_is, f"{found[ours_is, 'bits']:.3f}", f"{found[ours_is, 'plain']:.2f}",
-                             f"{found[ours_is, 'mse']:.2f}", title, f"{decibel(weights, again):.2f}"))
+                             f"{found[ours_is, 'mse']:.2f}",
+                             f"{found[ours_is, 'mse-fine']:.2f}" if (ours_is, "mse-fine") in found else "", title, f"{decibel(weights, again):.2f}"))
         except ImportError as error:
             print(f"{program.__name__}: {error}", file=sys.stderr)
     rows.sort(key=lambda row: FORMATS.index(row[0]))
-    head = ("format", "bits per value", "plain", "mse", "beside", "theirs")
+    head = ("format", "bits per value", "plain", "mse", "mse-fine", "beside", "theirs")
     for row in (head, *rows):
-        print("{:13} {:>14} {:>7} {:>7}  {:50} {:>6}".format(*row))
+        print("{:13} {:>14} {:>7} {:>7} {:>8}  {:50} {:>6}".format(*row))
     if arguments.csv:
         with open(arguments.csv, "w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((head, *rows))

@@ -93,6 +93,7 @@ enum class ScaleRule : std::uint8_t {
   // errors over the cell (docs/scales.md).
   kMse,
   kFourOverSix,  // kNvfp4: the largest value of a group becomes 6 or 4, whichever loses less
+  kMseFine,      // of integers: as kMse, of eight bits in smaller steps, of four negative ones too
 };
 TENSORCAST_API std::string_view ScaleRuleName(ScaleRule rule);  // "amax"
 TENSORCAST_API std::span<const ScaleRule> ScaleRules();

@@ -74,7 +74,7 @@ void AddContradictionsFlag(Command command, std::string& value) {
 void AddScaleFlag(Command command, std::string& scale) {
   command.AddOption("--scale RULE", scale,
                     "How scaled formats choose scales: amax or pow2 (fp8-*, int8-row), round, up "
-                    "or ocp (mx*), mse, four-over-six (nvfp4)");
+                    "or ocp (mx*), mse, mse-fine (int*), four-over-six (nvfp4)");
 }
 
 void AddRootFlag(Command command, std::string& root) {

@@ -306,8 +306,8 @@ void AddLossCommand(CommandLine& line) {
   command
       .AddOption("--scale RULE", flags->scale,
                  "How scaled formats choose scales: plain (the usual rule), amax or pow2 (fp8-*, "
-                 "int8-row), round, up or ocp (mx*), mse, four-over-six (nvfp4); repeatable, or "
-                 "joined by commas")
+                 "int8-row), round, up or ocp (mx*), mse, mse-fine (int*), four-over-six "
+                 "(nvfp4); repeatable, or joined by commas")
       .Delimiter(',')
       .OneValue();
   AddCastFlags(command, flags->cast);

@@ -253,9 +253,10 @@ def plan(
     layout : str, optional
         How scaled tensors are named: "compressed-tensors" or another of the layouts that
         `tensorcast types` lists; the usual one is the first of the format's.
-    scale_rule : {"amax", "pow2" or "up", "round", "ocp", "mse", "four-over-six"}, optional
+    scale_rule : {"amax", "pow2" or "up", "round", "ocp", "mse", "mse-fine",
+            "four-over-six"}, optional
         What their scales are; the usual rule is "amax" of fp8-*, int*-* and nvfp4, "round" of mx*.
-        "mse" and "four-over-six" (nvfp4) search for the ones that lose least.
+        "mse", "mse-fine" (int*-*) and "four-over-six" (nvfp4) search for the ones that lose least.
     repack : str, optional
         The layout that quantised weights go into as they are, code for code and value for value:
         "compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss" or "gguf".

@@ -14,6 +14,7 @@
 
 #include "convert/chunks.h"
 #include "files/error.h"
+#include "scale/scale_search.h"
 #include "scale/written_groups.h"
 
 namespace tensorcast::convert {
@@ -80,7 +81,7 @@ class GroupJob {
                 gained_.Add(gained);
               });
     QuantiseResult result;
-    if (all != nullptr && rule_.is_searched) result.gain_db = gained_.GainDb();
+    if (all != nullptr && scale::IsSearch(rule_.rule)) result.gain_db = gained_.GainDb();
     result.loss = std::move(all);
     return result;
   }

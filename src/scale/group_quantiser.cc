@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/failure.h"
 #include "core/fp_environment.h"
@@ -17,14 +18,13 @@
 #include "core/round_to_odd.h"
 #include "scale/cell_codes.h"
 #include "scale/code_writer.h"
+#include "scale/scale_search.h"
 #include "scale/stretch.h"
 
 namespace tensorcast::scale {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-// Added and taken away again it leaves the nearest integer, ties to even, of less than 2^51.
-constexpr double kToInteger = 0x1.8p52;
 
 double Nearest(double x) { return (x + kToInteger) - kToInteger; }
 
@@ -60,6 +60,11 @@ void FindRange(const double* x, std::size_t n, double* least, double* most) {
   for (; i < n; ++i) take(0, x[i]);
   *least = *std::ranges::min_element(low);
   *most = *std::ranges::max_element(high);
+}
+
+// What lanes take at once.
+std::size_t RoundUpToSums(std::size_t n) {
+  return (n + core::kLossSums - 1) / core::kLossSums * core::kLossSums;
 }
 
 // Whether x / scale is on a tie as a double, and above it or below it as a number: then what is to
@@ -99,7 +104,8 @@ GroupQuantiser::GroupQuantiser(DataType source, const GroupRule& rule, std::uint
       columns_(columns),
       group_(group),
       groups_(columns / group + (columns % group != 0)),
-      target_(target) {
+      target_(target),
+      add_(SquaredErrorsOf(target)) {
   const TypeInfo* const row = FindType(source);
   if (row == nullptr || !row->is_float() || !row->has_zero) {
     throw core::Failure(StatusCode::kInvalidType, "integers in groups are made of floats, not of " +
@@ -126,79 +132,119 @@ std::optional<double> GroupQuantiser::Stored(double number, bool is_scale) const
 std::optional<GroupNumbersMade> GroupQuantiser::NumbersOf(const double* x, std::size_t n,
                                                           SearchedErrors* gained) const {
   std::optional<GroupNumbersMade> made = PlainNumbersOf(x, n);
-  if (made && rule_.is_searched && LargestFinite(x, n, 0) > 0) {
+  if (made && IsSearch(rule_.rule) && LargestFinite(x, n, 0) > 0) {
     made = BestNumbersOf(x, n, *made, gained);
   }
   return made;
 }
 
 // A plain scale is always tried; MLX's may be subnormal, and its codes are made before it is
-// rounded.
+// rounded. Symmetric codes reach further down than up, and under a negative scale the other way
+// round.
 GroupNumbersMade GroupQuantiser::BestNumbersOf(const double* x, std::size_t n,
                                                const GroupNumbersMade& plain,
                                                SearchedErrors* gained) const {
-  constexpr int kFirst = 40, kLast = 72, kPlain = 64;
-  double least = kInfinite, of_plain = kInfinite, before = 0;
+  std::vector<double> finite(RoundUpToSums(n));
+  std::transform(x, x + n, finite.begin(), [](double one) { return std::isfinite(one) ? one : 0; });
+  double least = kInfinite, of_plain = kInfinite;
   GroupNumbersMade best = plain;
-  for (int k = kLast; k >= kFirst; --k) {
-    const std::optional<GroupNumbersMade> tried =
-        k == kPlain ? plain : WithScale(plain, plain.scale * k / kPlain);
-    if (!tried || (k != kPlain && (tried->scale == plain.scale || tried->scale == before))) {
-      continue;
+  const auto consider = [&](const GroupNumbersMade& tried) {
+    const double error = ErrorOf(x, finite.data(), n, tried);
+    if (error < least) {
+      least = error;
+      best = tried;
     }
-    before = tried->scale;
-    const double error = ErrorOf(x, n, *tried);
-    if (k == kPlain) of_plain = error;
-    if (error >= least) continue;
-    least = error;
-    best = *tried;
+    return error;
+  };
+  // Four bits gain by the sign, and eight by smaller steps.
+  const bool is_fine = rule_.rule == ScaleRule::kMseFine, has_few_codes = rule_.bits <= 4;
+  const bool is_signed = is_fine && has_few_codes && !rule_.is_asymmetric;
+  const std::span<const double> factors =
+      TriedFactors(has_few_codes ? ScaleRule::kMse : rule_.rule, true);
+  const std::vector<double> scales = StoredScales(plain.scale, factors);
+  double before = 0;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if (factors[i] == 1) {
+      of_plain = consider(plain);
+    } else {
+      if (scales[i] == before) continue;
+      before = scales[i];
+      if (scales[i] == plain.scale) continue;
+      if (const auto tried = WithScale(plain, scales[i])) consider(*tried);
+    }
+    if (!is_signed) continue;
+    if (const auto tried = WithScale(plain, -scales[i])) consider(*tried);
   }
   if (gained != nullptr) gained->Add(of_plain, least);
   return best;
 }
 
+std::vector<double> GroupQuantiser::StoredScales(double scale,
+                                                 std::span<const double> factors) const {
+  std::vector<double> scales(factors.size());
+  std::ranges::transform(factors, scales.begin(), [&](double factor) { return scale * factor; });
+  std::vector<std::byte> bytes(scales.size() * sizeof(double));
+  Require(store_.Run(std::as_bytes(std::span(scales)), 0, bytes, 0, scales.size()));
+  Require(load_.Run(bytes, 0, std::as_writable_bytes(std::span(scales)), 0, scales.size()));
+  return scales;
+}
+
 std::optional<GroupNumbersMade> GroupQuantiser::WithScale(const GroupNumbersMade& plain,
                                                           double scale) const {
-  const std::optional<double> stored = Stored(scale, false);
   const double least_normal = detail::LimitsOf(*FindType(rule_.scale)).least_normal;
-  if (!stored || std::fabs(*stored) < least_normal) return std::nullopt;
+  if (!std::isfinite(scale) || std::fabs(scale) < least_normal) return std::nullopt;
   GroupNumbersMade made = plain;
-  made.scale = *stored;
+  made.scale = scale;
   if (rule_.has_biases && !rule_.is_asymmetric && !SetMiddleBias(made)) return std::nullopt;
   made.scale_of_codes = static_cast<float>(made.scale);
   made.bias_of_codes = static_cast<float>(made.bias);
   return made;
 }
 
-// Symmetric codes have one that is 0: the bias is that of the middle, exactly.
+// Symmetric codes have one that is 0: the bias is that of the middle, a power of two times the
+// scale.
 bool GroupQuantiser::SetMiddleBias(GroupNumbersMade& made) const {
-  const double exact = -(rule_.codes() / 2) * made.scale;
-  const std::optional<double> bias = Stored(exact, false);
-  if (!bias || *bias != exact) return false;
-  made.bias = *bias;
-  return true;
+  made.bias = -(rule_.codes() / 2) * made.scale;
+  return std::fabs(made.bias) <= detail::LimitsOf(*FindType(rule_.scale)).greatest;
 }
 
-// As a search of other formats adds them up (scale_search.h).
-double GroupQuantiser::ErrorOf(const double* x, std::size_t n,
+// As a search of other formats adds them up (scale_search.h). A float64's code may be another than
+// its quotient's, and MLX's own are made in float32.
+double GroupQuantiser::ErrorOf(const double* x, const double* finite, std::size_t n,
                                const GroupNumbersMade& numbers) const {
+  const bool is_in_lanes =
+      source_ != DataType::kFloat64 && !(rule_.has_biases && rule_.is_asymmetric);
+  ErrorStep step;
+  step.divisor = step.factor = numbers.scale;
+  step.is_integer = true;
+  const int zero = rule_.has_biases ? rule_.codes() / 2 : numbers.zero;
+  step.least = -zero;
+  step.most = rule_.codes() - 1 - zero;
   core::SumOfMagnitudes all;
-  std::uint8_t codes[kBlock];
   for (std::size_t done = 0; done < n; done += kBlock) {
     const auto some = std::min<std::size_t>(kBlock, n - done);
-    CodesOf(x + done, some, numbers, codes);
     double sums[core::kLossSums] = {};
-    for (std::size_t i = 0; i < some; ++i) {
-      const double value = x[done + i];
-      const double made = (codes[i] - numbers.zero) * numbers.scale + numbers.bias;
-      const double error = value - made;
-      sums[i % core::kLossSums] += std::isfinite(value) ? error * error : 0;
+    if (is_in_lanes) {
+      add_(finite + done, finite + done, RoundUpToSums(some), step, sums);
+    } else {
+      AddErrors(x + done, some, numbers, sums);
     }
     const double sum = core::FoldSums(sums);
     if (n <= kBlock) return sum;
     all.Add(sum);
   }
   return all.Nearest();
+}
+
+void GroupQuantiser::AddErrors(const double* x, std::size_t n, const GroupNumbersMade& numbers,
+                               double* sums) const {
+  std::uint8_t codes[kBlock];
+  CodesOf(x, n, numbers, codes);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double made = (codes[i] - numbers.zero) * numbers.scale + numbers.bias;
+    const double error = x[i] - made;
+    sums[i % core::kLossSums] += std::isfinite(x[i]) ? error * error : 0;
+  }
 }
 
 std::optional<GroupNumbersMade> GroupQuantiser::PlainNumbersOf(const double* x,
@@ -368,8 +414,9 @@ void GroupQuantiser::Measure(std::span<const std::byte> x, std::uint64_t x_first
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(some - i, end - column));
       const GroupNumbersMade& of = numbers[row * groups_ + group];
       const int zero = rule_.has_biases ? middle : of.zero;
-      const double up = is_fitted ? kInfinite : end_of(rule_.codes() - 1 - zero, of.scale);
-      const double down = is_fitted ? kInfinite : end_of(zero, of.scale);
+      double up = is_fitted ? kInfinite : end_of(rule_.codes() - 1 - zero, std::fabs(of.scale));
+      double down = is_fitted ? kInfinite : end_of(zero, std::fabs(of.scale));
+      if (of.scale < 0) std::swap(up, down);
       for (std::size_t k = i; k < i + n; ++k) {
         const int code = codes[done + k];
         results[k] = (code - of.zero) * of.scale + of.bias;

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "scale/code_lines.h"
+#include "scale/error_lanes.h"
+#include "scale/scale_rule.h"
 #include "scale/searched_errors.h"
 #include "tensorcast/tensorcast.hpp"
 
@@ -30,8 +32,7 @@ struct GroupRule {
   bool is_asymmetric = false;
   // MLX's: every group has a bias; asymmetric ones are made by its own rule, in float32.
   bool has_biases = false;
-  // Takes the scale that loses least (docs/scales.md).
-  bool is_searched = false;
+  ScaleRule rule = ScaleRule::kAmax;    // or a search
   DataType scale = DataType::kFloat16;  // of scales and biases: float16, bfloat16 or float32
 
   int codes() const { return 1 << bits; }
@@ -79,11 +80,18 @@ class GroupQuantiser {
   // Those with the scale near a group's plain one that loses least.
   GroupNumbersMade BestNumbersOf(const double* x, std::size_t n, const GroupNumbersMade& plain,
                                  SearchedErrors* gained) const;
-  // A group's numbers with another scale; nothing where the types do not hold them.
+  // Multiples of a scale as they are stored.
+  std::vector<double> StoredScales(double scale, std::span<const double> factors) const;
+  // A group's numbers with another scale, as it is stored; nothing where a type does not hold it.
   std::optional<GroupNumbersMade> WithScale(const GroupNumbersMade& plain, double scale) const;
   // Gives a group its bias of its scale; false where its type does not hold it.
   bool SetMiddleBias(GroupNumbersMade& made) const;
-  double ErrorOf(const double* x, std::size_t n, const GroupNumbersMade& numbers) const;
+  // The sum of squared errors of a group's values; `finite`: 0 where they are not, and for some
+  // beyond the last.
+  double ErrorOf(const double* x, const double* finite, std::size_t n,
+                 const GroupNumbersMade& numbers) const;
+  void AddErrors(const double* x, std::size_t n, const GroupNumbersMade& numbers,
+                 double* sums) const;
   std::optional<GroupNumbersMade> MlxNumbersOf(const double* x, std::size_t n) const;
   // A number as it is stored; a scale (`is_scale`) is a normal one.
   std::optional<double> Stored(double number, bool is_scale) const;
@@ -98,6 +106,7 @@ class GroupQuantiser {
   std::uint64_t columns_, group_, groups_;
   Target target_;
   CastPlan value_of_source_, store_, load_;
+  AddSquaredErrors add_;
 };
 
 }  // namespace tensorcast::scale

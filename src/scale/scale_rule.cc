@@ -53,6 +53,7 @@ int PowerOf(ScaleRule rule, DataType element, double amax) {
     case ScaleRule::kOcp:
     case ScaleRule::kAmax:
     case ScaleRule::kMse:
+    case ScaleRule::kMseFine:
     case ScaleRule::kFourOverSix: break;
   }
   return exponent;
@@ -190,14 +191,15 @@ namespace tensorcast::convert {
 inline namespace TENSORCAST_ABI {
 
 std::string_view ScaleRuleName(ScaleRule rule) {
-  constexpr std::string_view kNames[] = {"amax", "up", "ocp", "round", "mse", "four-over-six"};
+  constexpr std::string_view kNames[] = {"amax",          "up",      "ocp", "round", "mse",
+                                         "four-over-six", "mse-fine"};
   return core::NameOf(kNames, rule);
 }
 
 std::span<const ScaleRule> ScaleRules() {
-  static constexpr ScaleRule kRules[] = {ScaleRule::kRound, ScaleRule::kUp,
-                                         ScaleRule::kOcp,   ScaleRule::kAmax,
-                                         ScaleRule::kMse,   ScaleRule::kFourOverSix};
+  static constexpr ScaleRule kRules[] = {
+      ScaleRule::kRound, ScaleRule::kUp,          ScaleRule::kOcp,    ScaleRule::kAmax,
+      ScaleRule::kMse,   ScaleRule::kFourOverSix, ScaleRule::kMseFine};
   return kRules;
 }
 

@@ -5,6 +5,7 @@
 #include "scale/scale_search.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -20,23 +21,51 @@ namespace {
 
 constexpr std::size_t kSums = core::kLossSums;
 
+// The value of a magnitude.
+double MadeOf(double numerator, const ErrorStep& step) {
+  const double size = std::min(numerator / step.divisor, step.most);
+  const auto power =
+      std::bit_cast<double>(std::bit_cast<std::uint64_t>(size) & 0x7FF0000000000000u);
+  const double one = std::max(power, step.least_normal) * step.unit;
+  const double made = ((size + one) - one) * step.factor;
+  return step.value_divisor != 1 ? made / step.value_divisor : made;
+}
+
 // Without lanes.
 void AddErrors(const double* x, const double* numerators, std::size_t n, const ErrorStep& step,
                double* sums) {
   for (std::size_t i = 0; i < n; ++i) {
-    const double size = std::min(std::fabs(numerators[i]) / step.divisor, step.most);
-    double one = step.unit;
-    if (!step.is_integer) {
-      const auto power =
-          std::bit_cast<double>(std::bit_cast<std::uint64_t>(size) & 0x7FF0000000000000u);
-      one *= std::max(power, step.least_normal);
+    double error = 0;
+    if (step.is_integer) {
+      const double size = std::max(std::min(numerators[i] / step.divisor, step.most), step.least);
+      error = x[i] - ((size + kToInteger) - kToInteger) * step.factor;
+    } else {
+      error = std::fabs(x[i]) - MadeOf(std::fabs(numerators[i]), step);
     }
-    double made = ((size + one) - one) * step.factor;
-    if (step.value_divisor != 1) made /= step.value_divisor;
-    const double error = std::fabs(x[i]) - made;
     sums[i % kSums] += error * error;
   }
 }
+
+// From last / unit down to first / unit.
+template <int kFirst, int kLast, int kUnit> consteval auto Steps() {
+  std::array<double, kLast - kFirst + 1> steps;
+  for (int k = kLast; k >= kFirst; --k) {
+    steps[static_cast<std::size_t>(kLast - k)] = static_cast<double>(k) / kUnit;
+  }
+  return steps;
+}
+
+template <std::size_t kA, std::size_t kB>
+consteval auto Joined(const std::array<double, kA>& a, const std::array<double, kB>& b) {
+  std::array<double, kA + kB> all;
+  std::ranges::copy(b, std::ranges::copy(a, all.begin()).out);
+  return all;
+}
+
+constexpr auto kOfFloats = Steps<32, 128, 64>();
+constexpr auto kOfIntegers = Steps<40, 72, 64>();
+// Eight bits tell steps of 1/64 apart near the plain scale.
+constexpr auto kOfIntegersFine = Joined(Steps<448, 576, 512>(), Steps<40, 55, 64>());
 
 double Stored(DataType type, double value) {
   return ValueOf(type, CastBits(DataType::kFloat64, type, std::bit_cast<std::uint64_t>(value)));
@@ -70,19 +99,29 @@ void TriedScales::Merge(const TriedScales& other) {
   apart_error.Add(other.apart_error);
 }
 
+std::span<const double> TriedFactors(ScaleRule rule, bool is_integer) {
+  if (!is_integer) return kOfFloats;
+  return rule == ScaleRule::kMseFine ? std::span<const double>(kOfIntegersFine) : kOfIntegers;
+}
+
+AddSquaredErrors SquaredErrorsOf(Target target) {
+  const CellLanes* const lanes = FindCellLanes(target);
+  return lanes != nullptr ? lanes->add_squared_errors : AddErrors;
+}
+
 double LargestScale(const Scaling& scaling, ScaleRule rule) {
   return rule == ScaleRule::kFourOverSix ? 256 : LimitsOf(scaling.scale).greatest;
 }
 
 ScaleSearch::ScaleSearch(const Scaling& scaling, ScaleRule rule, bool has_many_bits, Target target)
-    : scaling_(scaling), rule_(rule), has_many_bits_(has_many_bits), add_(AddErrors) {
-  if (const CellLanes* const lanes = FindCellLanes(target)) add_ = lanes->add_squared_errors;
+    : scaling_(scaling), rule_(rule), has_many_bits_(has_many_bits), add_(SquaredErrorsOf(target)) {
   const TypeInfo& element = *FindType(scaling_.element);
   const TypeLimits limits = LimitsOf(scaling_.element);
   step_.is_integer = element.is_integer();
   step_.most = LargestCode(scaling_.element);
-  step_.least_normal = step_.is_integer ? 1 : limits.least_normal;
-  step_.unit = std::ldexp(1.0, 52 - (step_.is_integer ? 0 : element.mantissa_bits));
+  step_.least = -step_.most;
+  step_.least_normal = limits.least_normal;
+  step_.unit = std::ldexp(1.0, 52 - element.mantissa_bits);
   const TypeLimits of_scales = LimitsOf(scaling_.scale);
   least_scale_ =
       scaling_.scale == DataType::kFloat8E8M0 ? of_scales.least_positive : of_scales.least_normal;
@@ -117,10 +156,9 @@ void ScaleSearch::ForEachTried(double plain, double amax, double global, const V
     }
     return;
   }
-  const int first = step_.is_integer ? 40 : 32, last = step_.is_integer ? 72 : 128;
   double before = 0;
-  for (int k = last; k >= first; --k) {
-    const double scale = Stored(scaling_.scale, plain * k / 64);
+  for (const double factor : TriedFactors(rule_, step_.is_integer)) {
+    const double scale = Stored(scaling_.scale, plain * factor);
     if (scale < least_scale_ || scale > most_scale_ || scale == before) continue;
     visit(scale);
     before = scale;

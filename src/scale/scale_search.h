@@ -21,8 +21,11 @@ namespace tensorcast::scale {
 
 // Whether a rule tries several scales of a cell.
 constexpr bool IsSearch(ScaleRule rule) {
-  return rule == ScaleRule::kMse || rule == ScaleRule::kFourOverSix;
+  return rule == ScaleRule::kMse || rule == ScaleRule::kMseFine || rule == ScaleRule::kFourOverSix;
 }
+
+// Multiples of the plain scale that a search tries where scales are floats, the largest first.
+std::span<const double> TriedFactors(ScaleRule rule, bool is_integer);
 
 // The global scale that codes are made under, and the one that the plain rule has.
 struct GlobalScales {

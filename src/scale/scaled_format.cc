@@ -18,7 +18,12 @@ constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax},
                                       {"mse", ScaleRule::kMse},
                                       {"four-over-six", ScaleRule::kFourOverSix}};
 
-constexpr NamedRule kGroupRules[] = {{"amax", ScaleRule::kAmax}, {"mse", ScaleRule::kMse}};
+constexpr NamedRule kIntegerRules[] = {{"amax", ScaleRule::kAmax},
+                                       {"pow2", ScaleRule::kUp},
+                                       {"mse", ScaleRule::kMse},
+                                       {"mse-fine", ScaleRule::kMseFine}};
+constexpr NamedRule kGroupRules[] = {
+    {"amax", ScaleRule::kAmax}, {"mse", ScaleRule::kMse}, {"mse-fine", ScaleRule::kMseFine}};
 
 // Of formats whose own rule it is.
 constexpr NamedRule kBlockRules[] = {{"amax", ScaleRule::kAmax}};
@@ -49,7 +54,7 @@ constexpr ScaledFormat kFormats[] = {
     {"fp8-tensor", CellsBy::kTensor, 0, 0, FloatScaled(DataType::kFloat8E4M3FN), kFloatRules},
     {"fp8-row", CellsBy::kRows, 0, 0, FloatScaled(DataType::kFloat8E4M3FN), kFloatRules},
     {"fp8-block", CellsBy::kBlocks, 128, 128, FloatScaled(DataType::kFloat8E4M3FN), kFloatRules},
-    {"int8-row", CellsBy::kRows, 0, 0, FloatScaled(DataType::kInt8), kFloatRules},
+    {"int8-row", CellsBy::kRows, 0, 0, FloatScaled(DataType::kInt8), kIntegerRules},
     {"mxfp8", CellsBy::kGroups, 1, 32, PowerScaled(DataType::kFloat8E4M3FN), kPowerRules},
     {"mxfp8-e5m2", CellsBy::kGroups, 1, 32, PowerScaled(DataType::kFloat8E5M2), kPowerRules},
     {"mxfp6", CellsBy::kGroups, 1, 32, PowerScaled(DataType::kFloat6E2M3), kPowerRules},

@@ -74,8 +74,8 @@ std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
   for (const NamedRule& named : format.rules) {
     if (named.rule == rule) return named.name;
   }
-  constexpr std::string_view kNames[] = {"amax",  "up (pow2)", "ocp",
-                                         "round", "mse",       "four-over-six"};
+  constexpr std::string_view kNames[] = {"amax", "up (pow2)",     "ocp",     "round",
+                                         "mse",  "four-over-six", "mse-fine"};
   return kNames[static_cast<std::size_t>(rule)];
 }
 

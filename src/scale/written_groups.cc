@@ -105,7 +105,7 @@ GroupRule RuleOfGroups(const WrittenForm& form, DataType source) {
   GroupRule rule;
   rule.bits = form.format->group_bits;
   rule.is_asymmetric = form.format->is_asymmetric;
-  rule.is_searched = IsSearch(form.rule);
+  rule.rule = form.rule;
   if (form.layout == nullptr) {
     rule.scale = source == DataType::kBfloat16 ? source : DataType::kFloat16;
     return rule;

@@ -194,19 +194,18 @@ TEST_F(WrittenSweep, IntegersInGroups) {
     const std::string name = layout;
     const std::string input = MakeLayers(name == "compressed-tensors" || name == "mlx");
     for (const bool asymmetric : {false, true}) {
-      for (const bool searched : {false, true}) {
-        if (searched && name == "mlx") continue;  // it has its own rule alone
-        // The search does not know where codes go: one layout stands for the others.
-        if (searched && asymmetric && name != "gptq") continue;
+      for (const auto rule : {ScaleRule::kAmax, ScaleRule::kMse, ScaleRule::kMseFine}) {
+        // The search does not know where codes go: one layout stands for the others, beside MLX's.
+        if (rule != ScaleRule::kAmax && asymmetric && name != "gptq" && name != "mlx") continue;
         SCOPED_TRACE(std::string(ScaledFormatName(format)) + ' ' + name +
-                     (asymmetric ? " asymmetric" : "") + (searched ? " mse" : ""));
+                     (asymmetric ? " asymmetric " : " ") + std::string(ScaleRuleName(rule)));
         Request request;
         request.files = {{input, Path("out")}};
         request.to = format;
         request.layout = name;
         request.group = group;
         request.asymmetric = asymmetric;
-        if (searched) request.scale_rule = ScaleRule::kMse;
+        request.scale_rule = rule;
         ExpectSameInEveryWay(request, Action::kQuantise);
       }
     }

@@ -52,7 +52,7 @@ def codes_by(values, scale, zero, bits):
         if isinstance(value, float) and math.isnan(value):
             code = zero
         elif isinstance(value, float) and math.isinf(value):
-            code = last if value > 0 else 0
+            code = last if (value > 0) == (scale > 0) else 0
         else:
             code = round(Fraction(value) / scale) + zero  # Python rounds ties to even
         codes.append(min(last, max(0, code)))
@@ -107,15 +107,20 @@ def error_of(values, codes, scale, zero, bias):
     return float(total)
 
 
-def searched(values, bits, asymmetric, layout, word):
-    """The same with the scale of p * 40/64 to p * 72/64 that loses least, the larger one of two."""
+def searched(values, bits, asymmetric, layout, word, fine=False):
+    """The same with the scale of p * 40/64 to p * 72/64 that loses least, the larger one of two; `fine`: of eight
+    bits in steps of 1/512 from 7/8 on, of four with either sign where that may be, the positive one first."""
     scale, zero, bias, codes = group_of(values, bits, asymmetric, layout, word)
     if not any(is_finite(v) and v for v in values):
         return scale, zero, bias, codes
     plain, least = (scale, zero, bias, codes), error_of(values, codes, scale, zero, bias)
     best, tried = plain, [scale]
-    for k in [*range(72, 64, -1), *range(63, 39, -1)]:
-        one = files.round_to(scale * k / 64, WORDS[word])
+    steps = [Fraction(k, 64) for k in range(40, 73)]
+    if fine and bits == 8:
+        steps = [*steps[:16], *(Fraction(k, 512) for k in range(448, 577))]
+    signs = (1, -1) if fine and bits == 4 and not asymmetric else (1,)
+    for step in sorted((step * sign for step in steps for sign in signs), key=lambda s: (abs(s), s), reverse=True):
+        one = files.round_to(scale * step, WORDS[word])
         if not is_finite(one) or abs(one) < LEAST[word] or one in tried:
             continue
         one = Fraction(one)
@@ -131,6 +136,10 @@ def searched(values, bits, asymmetric, layout, word):
         if error < least or error == least and abs(one) > abs(best[0]):
             best, least = made, error
     return best
+
+
+def searched_finely(*weight):
+    return searched(*weight, fine=True)
 
 
 def group_of(values, bits, asymmetric, layout, word):
@@ -308,8 +317,8 @@ def check(tool, layout, bits, group, asymmetric, folder, make=group_of):
         flags += ["--group", group or "channel"]
     if asymmetric:
         flags.append("--asymmetric")
-    if make is searched:
-        flags += ["--scale", "mse"]
+    if make is not group_of:
+        flags += ["--scale", "mse" if make is searched else "mse-fine"]
     done = run(tool, "convert", source, "-o", out, *flags, "--threads", 1, "--json")
     if done.returncode != 0:
         return f"exit {done.returncode}: {done.stderr}"
@@ -396,6 +405,11 @@ def main():
             case = f"mse-int{bits}-{layout}-{group or 'channel'}{'-asymmetric' if asymmetric else ''}"
             if not flags.names or any(n in case for n in flags.names):
                 failed += say(case, check(flags.tool, layout, bits, group, asymmetric, folder / case, searched))
+        for layout, bits, group, asymmetric in (("compressed-tensors", 4, 128, False), ("mlx", 4, 32, False),
+                                                ("gptq", 8, None, False), ("awq", 4, 64, True)):
+            case = f"mse-fine-int{bits}-{layout}-{group or 'channel'}{'-asymmetric' if asymmetric else ''}"
+            if not flags.names or any(n in case for n in flags.names):
+                failed += say(case, check(flags.tool, layout, bits, group, asymmetric, folder / case, searched_finely))
         if not flags.names:
             failed += say("refused", check_refused(flags.tool, folder / "refused"))
     return 1 if failed else 0

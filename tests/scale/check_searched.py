@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scales that are searched for (--scale mse, four-over-six), written by the tool in every format that has them, held
+"""Scales that are searched for (--scale mse, mse-fine, four-over-six), written by the tool in every format that has them, held
 against the same search in Python: candidates in rationals, errors in doubles step by step, their blocks' sums exactly.
 
     check_searched.py --tool build/release/programs/tensorcast [NAME...]
@@ -32,10 +32,10 @@ FORMATS = {
     "nvfp4": (E2M1, 1, 16, "E4M3"),
 }
 CASES = [(name, "mse", None) for name in FORMATS] + [
-    ("nvfp4", "mse", "modelopt"), ("nvfp4", "four-over-six", None), ("nvfp4", "four-over-six", "modelopt")]
+    ("int8-row", "mse-fine", None), ("nvfp4", "mse", "modelopt"), ("nvfp4", "four-over-six", None), ("nvfp4", "four-over-six", "modelopt")]
 
 
-def candidates(plain, element, kind):
+def candidates(plain, element, kind, rule):
     """Scales near the plain one, the larger first."""
     if kind == "E4M3":
         all_of = {E4M3.decode(code) for code in range(1, 0x7F)}
@@ -44,8 +44,10 @@ def candidates(plain, element, kind):
         near = (plain * 2, plain, plain / 2)
         return [s for s in near if Fraction(2) ** -127 <= s <= Fraction(2) ** 127]
     first, last = (40, 72) if element is INT8 else (32, 128)
-    near = {Fraction(files.round_to(plain * k / 64, "float32")) for k in range(first, last + 1)
-            if plain * k / 64 <= Fraction(2) ** 127}
+    steps = [Fraction(k, 64) for k in range(first, last + 1)]
+    if rule == "mse-fine":
+        steps = steps[:16] + [Fraction(k, 512) for k in range(448, 577)]
+    near = {Fraction(files.round_to(plain * k, "float32")) for k in steps if plain * k <= Fraction(2) ** 127}
     return sorted((s for s in near if s >= Fraction(2) ** -126), reverse=True)
 
 
@@ -99,7 +101,7 @@ def quantise(values, shape, name, rule, layout):
             plain = written.e4m3_scale(amax / (6 * factor), amax)
         scale = plain
         if amax:
-            tried = candidates(plain, element, kind)
+            tried = candidates(plain, element, kind, rule)
             if rule == "four-over-six":
                 tried = [plain, written.e4m3_scale(amax / (4 * factor), amax)]
             best = None
