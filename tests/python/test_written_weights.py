@@ -66,15 +66,16 @@ def test_groups_of_integers(model, tmp_path, group, asymmetric):
 def test_a_search_gains_what_its_report_says(model, tmp_path, asymmetric):
     folder, weight = model
     errors = {}
-    for rule in ("amax", "mse"):
+    for rule in ("amax", "mse", "mse_fine"):
         out = tmp_path / rule
         report = tc.convert(folder, out, to="int4-group", layout="mlx", asymmetric=asymmetric,
                             scale_rule=rule)[NAME + ".weight"]
         held = parts(out)
         made = fours(held[NAME + ".weight"]) * groups_of(held[NAME + ".scales"], 64)
         errors[rule] = rmse(weight, made + groups_of(held[NAME + ".biases"], 64))
-    assert errors["mse"] < errors["amax"]
-    assert report.gain_db == pytest.approx(20 * math.log10(errors["amax"] / errors["mse"]), rel=1e-6)
+    assert errors["mse_fine"] <= errors["mse"] < errors["amax"]
+    assert (errors["mse_fine"] < errors["mse"]) is not asymmetric  # by the scale's sign
+    assert report.gain_db == pytest.approx(20 * math.log10(errors["amax"] / errors["mse_fine"]), rel=1e-6)
     assert pickle.loads(pickle.dumps(report)).gain_db == report.gain_db
     assert report.to_dict()["gain_db"] == report.gain_db
 

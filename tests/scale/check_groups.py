@@ -259,14 +259,16 @@ def quantise(name, values, shape, source, layout, bits, group, asymmetric, make=
     return made, again
 
 
-def weights(layout, group):
-    """Names, shapes, types and values that meet every corner."""
+def weights(layout, group, few):
+    """Names, shapes, types and values that meet every corner; `few` rows of each, for what takes long here."""
     rng = random.Random(f"groups {layout} {group}")
     made = {}
     plain = layout in ("compressed-tensors", "mlx")
     # A row need be no whole number of words where words follow each other in it.
     columns = 256 if group or layout != "compressed-tensors" else 131
-    rows = 37 if plain else 64
+    if few and group and group < 128:
+        columns = 128
+    rows, least, all_rows = (8, 16, 8) if few and plain else (37 if plain else 32 if few else 64, 32, 32)
 
     def add(key, shape, word, values):
         data, held = stored(values, word)
@@ -276,7 +278,7 @@ def weights(layout, group):
         return [rng.gauss(0, sigma) for _ in range(n)]
 
     add("model.layers.0.self_attn.q_proj.weight", (rows, columns), "BF16", normal(rows * columns))
-    odd = normal(32 * columns, 1.0)
+    odd = normal(least * columns, 1.0)
     odd[:columns] = [0.0] * columns
     odd[columns:2 * columns] = [-0.0] * columns
     odd[2 * columns + 3], odd[2 * columns + 4] = math.inf, -math.inf
@@ -294,18 +296,18 @@ def weights(layout, group):
         odd[12 * columns:13 * columns] = [rng.choice((1e-45, -3e-42, 1e-38)) for _ in range(columns)]
         odd[13 * columns:14 * columns] = [math.ldexp(rng.choice((-1, 1)), rng.randrange(-140, 120))
                                           for _ in range(columns)]
-    add("model.layers.0.mlp.down_proj.weight", (32, columns), "F32", odd)
-    add("model.layers.0.mlp.up_proj.weight", (32, columns), "F16", normal(32 * columns, 1e-6))
-    add("model.layers.0.mlp.gate_proj.weight", (32, columns), "F64",
-        [x * 0.1 for x in normal(32 * columns, 3.0)])
-    if plain:
+    add("model.layers.0.mlp.down_proj.weight", (least, columns), "F32", odd)
+    add("model.layers.0.mlp.up_proj.weight", (all_rows, columns), "F16", normal(all_rows * columns, 1e-6))
+    add("model.layers.0.mlp.gate_proj.weight", (all_rows, columns), "F64",
+        [x * 0.1 for x in normal(all_rows * columns, 3.0)])
+    if plain and not few:
         add("model.layers.0.mlp.experts.w1.weight", (3, 35, 128), "BF16", normal(3 * 35 * 128))
     return made
 
 
 def check(tool, layout, bits, group, asymmetric, folder, make=group_of):
     folder.mkdir()
-    made = weights(layout, group)
+    made = weights(layout, group, make is not group_of)
     tensors = {key: tensor for key, (tensor, _) in made.items()}
     tensors["model.norm.weight"] = files.Tensor("F32", (128,), bytes(512))
     source, out, again = (folder / n for n in ("in.safetensors", "out.safetensors", "back.safetensors"))
