@@ -52,8 +52,10 @@ def check_llama(tool, folder):
     for zero points that are not packed."""
     source, wrong = made.make_plain(folder / "llama"), 0
     compressor = BaseCompressor.get_value_from_registry("pack-quantized")
-    for bits, group, how in itertools.product((4, 8), ("32", "128", "channel"), ([], ["--asymmetric"])):
-        name = f"w{bits}-{group}{'-asymmetric' if how else ''}"
+    for bits, group, how in itertools.product((4, 8), ("32", "128", "channel"), ([], ["--asymmetric"],
+                                                                                  ["--scale", "mse-fine"])):
+        is_asymmetric = "--asymmetric" in how
+        name = "-".join([f"w{bits}", group, *(word.strip("-") for word in how)])
         packed, plain = folder / name, folder / f"{name}-plain"
         run(tool, "convert", source, "-o", packed, "--to", f"int{bits}-group", "--group", group, *how, "-q", "--no-report")
         run(tool, "convert", packed, "-o", plain, "--to", "bfloat16", "-q", "--no-report")
@@ -68,10 +70,10 @@ def check_llama(tool, folder):
             differ += int((library.to(torch.bfloat16) != values[layer + "weight"]).sum())
             weights += library.numel()
         # Of 8 bits a code less its zero point has nine, which it rounds to bfloat16 first.
-        far = 0 if bits == 4 or not how else weights // 2
+        far = 0 if bits == 4 or not is_asymmetric else weights // 2
         line = f"compressed-tensors {name}: {differ} of {weights} values differ"
         wrong += differ > far or weights == 0
-        if not how:
+        if not is_asymmetric:
             same = torch.equal(logits(load(packed, dtype=torch.bfloat16)), logits(load(plain, dtype=torch.bfloat16)))
             wrong += not same
             line += f"; transformers' logits {'equal' if same else 'differ'}"
@@ -86,7 +88,8 @@ def check_mlx(tool, folder):
     weight[0], weight[1], weight[2], weight[3] = 0, np.abs(weight[1]), -np.abs(weight[2]), 0.25
     source, out, plain = (str(folder / f"mlx-{n}.safetensors") for n in ("in", "out", "plain"))
     stem = "model.layers.0.mlp.up_proj."
-    for dtype, bits, group in itertools.product((mx.float32, mx.bfloat16, mx.float16), (4, 8), (32, 64, 128)):
+    for dtype, bits, group, rule in itertools.product((mx.float32, mx.bfloat16, mx.float16), (4, 8), (32, 64, 128),
+                                                    ("amax", "mse-fine")):
         value = mx.array(weight).astype(dtype)
         mx.save_safetensors(source, {stem + "weight": value})
         flags = ["--to", f"int{bits}-group", "--layout", "mlx", "--group", group, "--force", "-q", "--no-report"]
@@ -96,7 +99,7 @@ def check_mlx(tool, folder):
             theirs = mx.quantize(value, group_size=group, bits=bits)
             differ = [int(mx.sum(a != found[stem + part]).item())
                       for a, part in zip(theirs, ("weight", "scales", "biases"))]
-        run(tool, "convert", source, "-o", out, *flags)
+        run(tool, "convert", source, "-o", out, *flags, "--scale", rule)
         found = mx.load(out)
         config = pathlib.Path(out).parent / "config.json"
         config.write_text(json.dumps({"quantization": {"group_size": group, "bits": bits}}))
@@ -111,8 +114,8 @@ def check_mlx(tool, folder):
         unit = {mx.float32: 2e-7, mx.bfloat16: 2e-2, mx.float16: 2e-3}[dtype] * float(np.abs(weight).max())
         if any(differ) or far > unit:
             wrong += 1
-            print(f"mlx {dtype} {bits} {group}: {differ} codes, scales, biases differ; decoded {far:.3g} off")
-    print(f"mlx: {wrong} of 18 wrong")
+            print(f"mlx {dtype} {bits} {group} {rule}: {differ} codes, scales, biases differ; decoded {far:.3g} off")
+    print(f"mlx: {wrong} of 36 wrong")
     return wrong
 
 
@@ -129,8 +132,9 @@ def check_autos(tool, folder):
     layer = importlib.import_module("auto_gptq.nn_modules.qlinear.qlinear_cuda_old")
     unpack = importlib.import_module("awq.utils.packing_utils").dequantize_gemm
     for layout, bits, how in [("gptq", 4, []), ("gptq", 8, []), ("gptq", 4, ["--asymmetric"]),
-                              ("awq", 4, []), ("awq", 4, ["--asymmetric"])]:
-        packed, plain = (folder / f"{out.name}-{layout}{bits}{len(how)}{end}" for end in ("", "-plain"))
+                              ("gptq", 4, ["--scale", "mse-fine"]), ("awq", 4, []), ("awq", 4, ["--asymmetric"]),
+                              ("awq", 4, ["--scale", "mse-fine"])]:
+        packed, plain = (folder / f"{out.name}-{layout}{bits}{''.join(how)}{end}" for end in ("", "-plain"))
         run(tool, "convert", folder_in, "-o", packed, "--to", f"int{bits}-group", "--layout", layout, "--group", 64, *how,
             "-q", "--no-report")
         run(tool, "convert", packed, "-o", plain, "--to", "float16", "-q", "--no-report")
@@ -148,7 +152,7 @@ def check_autos(tool, folder):
             library = module(torch.eye(256, dtype=torch.float16)).T
         differ = int((library.float() != ours.float()).sum())
         wrong += differ != 0
-        print(f"{layout} {bits} bits{' asymmetric' if how else ''}: {differ} of {ours.numel()} values differ")
+        print(f"{layout} {bits} bits{''.join(' ' + word.strip("-") for word in how)}: {differ} of {ours.numel()} values differ")
     return wrong
 
 
