@@ -16,18 +16,50 @@ namespace {
 // Never freed: plans point to them, also those of threads that outlive main.
 std::atomic<const CodeTable*> made[kRows][kRows][kOptionSets];
 
+// Whether the bits from `low_bits` on repeat the one below, in all results.
+bool RepeatSign(const std::uint64_t* results, int bits, int low_bits) {
+  return std::all_of(results, results + 256, [=](std::uint64_t result) {
+    const std::uint64_t upper = (result >> (low_bits - 1)) & detail::LowMask(bits - low_bits + 1);
+    return upper == 0 || upper == detail::LowMask(bits - low_bits + 1);
+  });
+}
+
 TableShape ShapeOf(const std::uint64_t* results, int bits) {
-  if (bits < 32) return TableShape::kWhole;
-  bool top = bits == 64, upper = true, repeats_sign = bits == 64;
-  for (std::size_t code = 0; code < 256; ++code) {
-    const std::uint64_t low = results[code] & detail::LowMask(32);
-    upper = upper && (bits == 64 ? low : results[code] & 0xFFFF) == 0;
-    top = top && (results[code] & detail::LowMask(48)) == 0;
-    const auto extended = static_cast<std::int64_t>(static_cast<std::int32_t>(low));
-    repeats_sign = repeats_sign && results[code] == static_cast<std::uint64_t>(extended);
+  const auto zero_below = [=](int low_bits) {
+    return std::all_of(results, results + 256, [=](std::uint64_t result) {
+      return (result & detail::LowMask(low_bits)) == 0;
+    });
+  };
+  if (bits == 64 && zero_below(48)) return TableShape::kTop;
+  if (bits >= 32 && zero_below(bits / 2)) return TableShape::kUpper;
+  if (bits >= 16 && RepeatSign(results, bits, 8)) return TableShape::kSigned8;
+  if (bits >= 32 && RepeatSign(results, bits, 16)) return TableShape::kSigned16;
+  if (bits == 64 && RepeatSign(results, bits, 32)) return TableShape::kSigned32;
+  return TableShape::kWhole;
+}
+
+std::size_t PlanesOf(TableShape shape, int bits) {
+  const std::size_t width = bits <= 8 ? 1 : static_cast<std::size_t>(bits) / 8;
+  switch (shape) {
+    case TableShape::kUpper: return width / 2;
+    case TableShape::kTop:
+    case TableShape::kSigned16: return 2;
+    case TableShape::kSigned8: return 1;
+    case TableShape::kSigned32: return 4;
+    case TableShape::kWhole: break;
   }
-  if (top) return TableShape::kTop;
-  return upper ? TableShape::kUpper : repeats_sign ? TableShape::kSigned : TableShape::kWhole;
+  return width;
+}
+
+Extension ExtensionOf(const std::uint64_t* results, int from_bits, int to_bits) {
+  bool zeros = true, sign = true;
+  for (std::uint64_t code = 0; code <= detail::LowMask(from_bits); ++code) {
+    const bool negative = (code >> (from_bits - 1)) != 0;
+    const std::uint64_t above = detail::LowMask(to_bits) & ~detail::LowMask(from_bits);
+    zeros = zeros && results[code] == code;
+    sign = sign && results[code] == (negative ? code | above : code);
+  }
+  return zeros ? Extension::kZeros : sign ? Extension::kSign : Extension::kNone;
 }
 
 // Narrows the rows to the indices [0, end) whose results are not those of an end; false where more
@@ -231,10 +263,9 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
     results[code] = code > mask ? results[code & mask] : detail::CastCode(from, to, code, options);
   }
   table->shape = ShapeOf(results, to.bits);
-  const std::size_t width = to.bits <= 8 ? 1 : static_cast<std::size_t>(to.bits) / 8;
-  const std::size_t planes = table->shape == TableShape::kWhole ? width
-                             : table->shape == TableShape::kTop ? 2
-                                                                : (width + 1) / 2;
+  table->of_integers = !from.is_float();
+  const std::size_t width = PlanesOf(TableShape::kWhole, to.bits);
+  const std::size_t planes = PlanesOf(table->shape, to.bits);
   const bool above = table->shape == TableShape::kUpper || table->shape == TableShape::kTop;
   const std::size_t first = above ? width - planes : 0;
   table->planes = static_cast<std::uint8_t>(planes);
@@ -242,6 +273,10 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
     for (std::size_t code = 0; code < 256; ++code) {
       table->bytes[plane][code] = static_cast<std::uint8_t>(results[code] >> (8 * (first + plane)));
     }
+  }
+  if (from.bits <= 4) {
+    std::copy_n(results, 16, table->results);
+    table->extension = ExtensionOf(results, from.bits, to.bits);
   }
   if (from.bits == 8) table->sums = FindSums(*table);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);

@@ -15,11 +15,16 @@ namespace tensorcast::core {
 
 // Which bytes of its results a table has; the others follow from those.
 enum class TableShape : std::uint8_t {
-  kWhole,   // all: one byte (packed types too), two, four or eight
-  kUpper,   // the upper half of the bytes of four or eight; the lower ones are zero
-  kTop,     // the upper two of eight; the lower ones are zero
-  kSigned,  // the lower four of eight; the upper ones repeat their sign
+  kWhole,     // all: one byte (packed types too), two, four or eight
+  kUpper,     // the upper half of the bytes of four or eight; the lower ones are zero
+  kTop,       // the upper two of eight; the lower ones are zero
+  kSigned8,   // the lowest; the others repeat its sign
+  kSigned16,  // the lower two of four or eight; the others repeat their sign
+  kSigned32,  // the lower four of eight; the others repeat their sign
 };
+
+// How a result follows from a code of at most four bits without a table.
+enum class Extension : std::uint8_t { kNone, kZeros, kSign };
 
 // How a code of eight bits is looked up in few rows of 16 results, where that is possible: what
 // lies before the first row and after the last has the results of their ends, and negative codes
@@ -59,10 +64,14 @@ struct CodeSums {
 
 struct CodeTable {
   TableShape shape = TableShape::kWhole;
-  std::uint8_t planes = 0;  // bytes of a result that stand here
+  std::uint8_t planes = 0;   // bytes of a result that stand here
+  bool of_integers = false;  // the codes are integers, which most targets convert
   // Byte p of the result of code c at [p][c]. Types of fewer than eight bits repeat: whatever
   // stands above a code's bits does not matter.
   alignas(64) std::uint8_t bytes[8][256] = {};
+  // The same as numbers, of types of at most four bits.
+  alignas(64) std::uint64_t results[16] = {};
+  Extension extension = Extension::kNone;
   CodeRows rows;  // of bytes[0], where it is the whole result
   CodeSums sums;  // of codes of eight bits
   // Where a result of eight bits is 1 if some bit of the code's under this mask is set, and else 0.

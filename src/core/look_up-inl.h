@@ -87,7 +87,89 @@ template <std::size_t kRows> class RowsLookup {
   static constexpr bool kIgnoresBits = HWY_TARGET == HWY_AVX2;
   V8 rows_[kRows];
 };
+
+#if HWY_TARGET == HWY_AVX3
+// AVX-512 without VBMI permutes words, among 64 of them by the low six bits of each lane.
+HWY_INLINE __m512i LowBytesOfWords(const std::uint8_t* bytes) {
+  return _mm512_cvtepu8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(bytes)));
+}
+// The bytes of two vectors of words: of the first where an even byte is, of the second where an
+// odd.
+HWY_INLINE __m512i EvenAndOddBytes(__m512i even, __m512i odd) {
+  return _mm512_mask_mov_epi8(even, 0xAAAAAAAAAAAAAAAA, odd);
+}
+
+// 64 words, by codes of at least six bits or by words that end with such a code.
+class WordRows {
+ public:
+  // The results of codes from `lower` are the words' low bytes, those from `upper` the high ones.
+  HWY_INLINE void Set(const std::uint8_t* lower, const std::uint8_t* upper) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      rows_[i] = _mm512_or_si512(LowBytesOfWords(lower + 32 * i),
+                                 _mm512_slli_epi16(LowBytesOfWords(upper + 32 * i), 8));
+    }
+  }
+  HWY_INLINE __m512i operator()(__m512i codes) const {
+    return _mm512_permutex2var_epi16(rows_[0], codes, rows_[1]);
+  }
+
+ private:
+  __m512i rows_[2];
+};
+
+// Even and odd codes are looked up one after the other.
+template <int kBits> class ByteLookup {
+ public:
+  explicit HWY_INLINE ByteLookup(const std::uint8_t* table) {
+    // Of eight bits a word has two results, the second of the code whose bit 6 is set.
+    for (std::size_t i = 0; i < kSets; ++i) {
+      rows_[i].Set(table + 128 * i, table + 128 * i + (kBits == 8 ? 64 : 0));
+    }
+  }
+  HWY_INLINE V8 operator()(V8 code) const {
+    const __m512i second = _mm512_srli_epi16(code.raw, 8);
+    __m512i even = rows_[0](code.raw), odd = rows_[0](second);
+    if constexpr (kBits == 8) {
+      const __mmask32 upper = _mm512_test_epi16_mask(code.raw, _mm512_set1_epi16(0x80));
+      even = _mm512_mask_mov_epi16(even, upper, rows_[1](code.raw));
+      odd = _mm512_mask_mov_epi16(odd, _mm512_movepi16_mask(code.raw), rows_[1](second));
+      const __mmask64 bit6 = _mm512_test_epi8_mask(code.raw, _mm512_set1_epi8(0x40));
+      return V8{_mm512_mask_mov_epi8(EvenAndOddBytes(even, _mm512_slli_epi16(odd, 8)), bit6,
+                                     EvenAndOddBytes(_mm512_srli_epi16(even, 8), odd))};
+    }
+    return V8{EvenAndOddBytes(even, odd)};
+  }
+
+ private:
+  static constexpr std::size_t kSets = kBits == 8 ? 2 : 1;
+  WordRows rows_[kSets];
+};
+template <int kBits>
+using Lookup = std::conditional_t<kBits <= 4, RowsLookup<1>, ByteLookup<kBits> >;
+
+// Results of two bytes, by words that have a code in each of their bytes.
+template <int kBits> class HalfLookup {
+ public:
+  HWY_INLINE HalfLookup(const std::uint8_t* lower, const std::uint8_t* upper) {
+    for (std::size_t i = 0; i < kSets; ++i) rows_[i].Set(lower + 64 * i, upper + 64 * i);
+  }
+  HWY_INLINE V16 operator()(V16 codes) const {
+    if constexpr (kBits < 8) return V16{rows_[0](codes.raw)};
+    const __mmask32 bit6 = _mm512_test_epi16_mask(codes.raw, _mm512_set1_epi16(0x40));
+    const auto of_half = [&](std::size_t first) HWY_ATTR {
+      return _mm512_mask_mov_epi16(rows_[first](codes.raw), bit6, rows_[first + 1](codes.raw));
+    };
+    return V16{
+        _mm512_mask_mov_epi16(of_half(0), _mm512_movepi16_mask(codes.raw), of_half(kSets / 2))};
+  }
+
+ private:
+  static constexpr std::size_t kSets = kBits == 8 ? 4 : 1;
+  WordRows rows_[kSets];
+};
+#else
 template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16>;
+#endif
 
 // The results of codes of eight bits by CodeRows.
 template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {

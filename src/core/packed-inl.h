@@ -117,6 +117,22 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
     const __m256i low = _mm256_and_si256(pairs, _mm256_set1_epi16(0x3F));
     const __m256i high = _mm256_and_si256(_mm256_slli_epi16(pairs, 2), _mm256_set1_epi16(0x3F00));
     return hn::VFromD<D8>{_mm256_or_si256(low, high)};
+#elif HWY_TARGET == HWY_AVX3
+  } else if constexpr (kBits == 6) {
+    // The same; what stands above a code is cleared at the end.
+    const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
+    const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 32));
+    const __m512i blocks = _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0),
+        _mm512_inserti32x4(_mm512_castsi256_si512(first), last, 2));
+    const __m512i shared = _mm512_shuffle_epi8(
+        blocks,
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11)));
+    const __m512i pairs = _mm512_srlv_epi16(shared, _mm512_set1_epi32(4 << 16));
+    constexpr int kChoose = 0xCA;  // the second where the first is set, else the third
+    const __m512i codes = _mm512_ternarylogic_epi32(_mm512_set1_epi16(0xFF), pairs,
+                                                    _mm512_slli_epi16(pairs, 2), kChoose);
+    return hn::VFromD<D8>{_mm512_and_si512(codes, _mm512_set1_epi8(0x3F))};
 #endif
   } else if constexpr (kBits == 6) {
     // Three bytes to a lane of four codes. A block's twelve bytes are read in two halves, so that
@@ -183,6 +199,33 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
             _mm256_shuffle_epi8(fours, _mm256_set1_epi32(12 << 24 | 8 << 16 | 4 << 8));
         _mm_storel_epi64(to, _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
                                                 _mm256_extracti128_si256(bytes, 1)));
+      }
+    }
+  }
+}
+#elif HWY_TARGET == HWY_AVX3
+template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
+  if constexpr (kBits == 8) {
+    Store(codes, D8(), out);
+  } else {
+    constexpr int kUnit = 1 << kBits;
+    const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(kUnit << 8 | 1));
+    if constexpr (kBits == 4) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi16_epi8(pairs));
+    } else {
+      const auto to = reinterpret_cast<__m128i*>(out);
+      const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32((kUnit * kUnit) << 16 | 1));
+      if constexpr (kBits == 2) {
+        _mm_storeu_si128(to, _mm512_cvtepi32_epi8(fours));
+      } else {
+        static_assert(kBits == 6);
+        const __m512i gather = _mm512_broadcast_i32x4(
+            _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+        const __m512i bytes = _mm512_permutexvar_epi32(
+            _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15),
+            _mm512_shuffle_epi8(fours, gather));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(bytes));
+        _mm_storeu_si128(to + 2, _mm512_extracti32x4_epi32(bytes, 2));
       }
     }
   }

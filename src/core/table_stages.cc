@@ -11,6 +11,7 @@
 #include <array>
 
 #include "core/code_table.h"
+#include "core/lane_codes-inl.h"
 #include "core/look_up-inl.h"
 #include "core/packed-inl.h"
 #include "core/stages-inl.h"
@@ -180,16 +181,71 @@ template <class Planes> class Results {
   Planes planes_;
 };
 
+#if HWY_TARGET == HWY_AVX3
+// The same where words are looked up.
+template <int kInBits> class HalfResults {
+ public:
+  explicit HWY_INLINE HalfResults(const CodeTable& table)
+      : lookup_(table.bytes[0], table.bytes[1]) {}
+  HWY_INLINE void Halves(V8 codes, V16* out) const {
+    out[0] = lookup_(Lower(D8(), codes, codes));
+    out[1] = lookup_(Upper(D8(), codes, codes));
+  }
+
+ private:
+  HalfLookup<kInBits> lookup_;
+};
+#endif
+
+// Lanes widened by their sign to two vectors.
+template <class D, class V>
+HWY_INLINE void ExtendSign(D d, V v, hn::VFromD<hn::RepartitionToWide<D>>* out) {
+  const V sign = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(hn::RebindToSigned<D>(), v)));
+  out[0] = Lower(d, v, sign);
+  out[1] = Upper(d, v, sign);
+}
+
 template <std::size_t kCount, class D, class V>
 HWY_INLINE void StoreAll(D d, const V* vectors, std::byte* out) {
   for (std::size_t i = 0; i < kCount; ++i) Store(vectors[i], d, out + kCodes * i);
 }
 
-template <int kInBits, int kOutBits, TableShape kShape, class Planes>
-HWY_INLINE void LookUpStep(const Results<Planes>& results, const std::byte* in, std::byte* out) {
-  const D16 d16;
+template <TableShape kShape, class Results>
+HWY_INLINE void HalvesOf(const Results& results, V8 codes, V16* halves) {
+  if constexpr (kShape == TableShape::kSigned8) {
+    ExtendSign(D8(), results.Bytes(codes), halves);
+  } else {
+    results.Halves(codes, halves);
+  }
+}
+
+// The words that a shape of at least two bytes has, or that its signs give.
+template <TableShape kShape, class Results>
+HWY_INLINE void WordsOf(const Results& results, V8 codes, V32* words) {
+  const D16 d;
+  if constexpr (kShape == TableShape::kSigned8 || kShape == TableShape::kSigned16) {
+    V16 halves[2];
+    HalvesOf<kShape>(results, codes, halves);
+    for (std::size_t i = 0; i < 2; ++i) ExtendSign(d, halves[i], words + 2 * i);
+  } else {
+    results.Words(codes, words);
+  }
+}
+// Those whose upper halves are looked up.
+template <class Results>
+HWY_INLINE void UpperWordsOf(const Results& results, V8 codes, V32* words) {
+  const D16 d;
+  V16 halves[2];
+  results.Halves(codes, halves);
+  for (std::size_t i = 0; i < 2; ++i) {
+    words[2 * i] = Lower(d, hn::Zero(d), halves[i]);
+    words[2 * i + 1] = Upper(d, hn::Zero(d), halves[i]);
+  }
+}
+
+template <int kInBits, int kOutBits, TableShape kShape, class Results>
+HWY_INLINE void LookUpStep(const Results& results, const std::byte* in, std::byte* out) {
   const D32 d32;
-  const D64 d64;
   const V8 read = LoadCodes<kInBits>(in);
   if constexpr (kOutBits <= 8) {
     StoreCodes<kOutBits>(results.Bytes(read), out);
@@ -197,49 +253,38 @@ HWY_INLINE void LookUpStep(const Results<Planes>& results, const std::byte* in, 
     const V8 codes = Spread<static_cast<std::size_t>(kOutBits) / 8>(read);
     if constexpr (kOutBits == 16) {
       V16 halves[2];
-      results.Halves(codes, halves);
-      StoreAll<2>(d16, halves, out);
+      HalvesOf<kShape>(results, codes, halves);
+      StoreAll<2>(D16(), halves, out);
     } else if constexpr (kOutBits == 32) {
       V32 words[4];
       if constexpr (kShape == TableShape::kUpper) {
-        V16 halves[2];
-        results.Halves(codes, halves);
-        for (std::size_t i = 0; i < 2; ++i) {
-          words[2 * i] = Lower(d16, hn::Zero(d16), halves[i]);
-          words[2 * i + 1] = Upper(d16, hn::Zero(d16), halves[i]);
-        }
+        UpperWordsOf(results, codes, words);
       } else {
-        results.Words(codes, words);
+        WordsOf<kShape>(results, codes, words);
       }
       StoreAll<4>(d32, words, out);
     } else {
+      constexpr bool kZeroBelow = kShape == TableShape::kUpper || kShape == TableShape::kTop;
       V32 low[4], high[4];
-      V64 doubles[8];
+      V64 wide[8];
       if constexpr (kShape == TableShape::kTop) {
-        V16 halves[2];
-        results.Halves(codes, halves);
-        for (std::size_t i = 0; i < 2; ++i) {
-          high[2 * i] = Lower(d16, hn::Zero(d16), halves[i]);
-          high[2 * i + 1] = Upper(d16, hn::Zero(d16), halves[i]);
-        }
+        UpperWordsOf(results, codes, high);
       } else if constexpr (kShape == TableShape::kUpper) {
         results.Words(codes, high);
       } else {
-        results.Words(codes, low);
+        WordsOf<kShape>(results, codes, low);
         if constexpr (kShape == TableShape::kWhole) results.template Words<4>(codes, high);
       }
-      const hn::RebindToSigned<D32> di32;
       for (std::size_t i = 0; i < 4; ++i) {
-        if constexpr (kShape == TableShape::kUpper || kShape == TableShape::kTop) {
-          low[i] = hn::Zero(d32);
+        if constexpr (kZeroBelow || kShape == TableShape::kWhole) {
+          const V32 below = kZeroBelow ? hn::Zero(d32) : low[i];
+          wide[2 * i] = Lower(d32, below, high[i]);
+          wide[2 * i + 1] = Upper(d32, below, high[i]);
+        } else {
+          ExtendSign(d32, low[i], wide + 2 * i);
         }
-        if constexpr (kShape == TableShape::kSigned) {
-          high[i] = hn::BitCast(d32, hn::BroadcastSignBit(hn::BitCast(di32, low[i])));
-        }
-        doubles[2 * i] = Lower(d32, low[i], high[i]);
-        doubles[2 * i + 1] = Upper(d32, low[i], high[i]);
       }
-      StoreAll<8>(d64, doubles, out);
+      StoreAll<8>(D64(), wide, out);
     }
   }
 }
@@ -358,13 +403,19 @@ void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const Code
   ForEachStep<8, kOutBits, kVectors * kCodes>(in, out, n, step);
 }
 
+// More are slower than words, where these are looked up.
+inline constexpr std::size_t kMostRows = HWY_TARGET == HWY_AVX3 ? 2 : 8;
+
 template <int kOutBits, CodeRows::Index kIndex>
 void FewRowsStageOf(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+  const auto stage = [&]<std::size_t kRows>() {
+    if constexpr (kRows <= kMostRows) FewRowsStage<kOutBits, kRows, kIndex>(in, out, n, rows);
+  };
   switch (rows.count) {
-    case 1: return FewRowsStage<kOutBits, 1, kIndex>(in, out, n, rows);
-    case 2: return FewRowsStage<kOutBits, 2, kIndex>(in, out, n, rows);
-    case 4: return FewRowsStage<kOutBits, 4, kIndex>(in, out, n, rows);
-    default: return FewRowsStage<kOutBits, 8, kIndex>(in, out, n, rows);
+    case 1: return stage.template operator()<1>();
+    case 2: return stage.template operator()<2>();
+    case 4: return stage.template operator()<4>();
+    default: return stage.template operator()<8>();
   }
 }
 
@@ -381,18 +432,26 @@ void LookUpFewRows(const std::byte* in, std::byte* out, std::size_t n, const Cod
 }
 #endif
 
-template <int kInBits, int kOutBits, TableShape kShape, class Planes>
+template <int kInBits, int kOutBits, TableShape kShape, class Results>
 HWY_NOINLINE void LookUpBy(const std::byte* in, std::byte* out, std::size_t n,
                            const EncodeArgs& args) {
-  const Results<Planes> results(*args.table);
+  const Results results(*args.table);
   const auto step = [&results](const std::byte* from, std::byte* to)
                         HWY_ATTR { LookUpStep<kInBits, kOutBits, kShape>(results, from, to); };
   ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, step);
 }
 
-// Where a byte is looked up in 16 rows, more than one byte to a code is slower than arithmetic.
-template <int kInBits, int kOutBits>
-inline constexpr bool kTablePays = HWY_TARGET == HWY_AVX3_DL || kInBits < 8 || kOutBits <= 8;
+constexpr std::size_t PlanesOf(TableShape shape, int out_bits) {
+  const std::size_t width = out_bits < 8 ? 1 : static_cast<std::size_t>(out_bits) / 8;
+  switch (shape) {
+    case TableShape::kWhole: return width;
+    case TableShape::kUpper: return width / 2;
+    case TableShape::kTop:
+    case TableShape::kSigned16: return 2;
+    case TableShape::kSigned8: return 1;
+    case TableShape::kSigned32: return 4;
+  }
+}
 
 #if HWY_TARGET != HWY_AVX3_DL
 void TruthStage(const std::byte* in, std::byte* out, std::size_t n, std::uint8_t mask) {
@@ -404,12 +463,16 @@ void TruthStage(const std::byte* in, std::byte* out, std::size_t n, std::uint8_t
 }
 #endif
 
+// Where a byte is looked up in 16 rows, more than one byte to a code is slower than arithmetic;
+// where words are looked up, more than two, and integers are converted faster.
+template <int kInBits> constexpr std::size_t MostPlanes(bool of_integers) {
+  if (kInBits < 8 || HWY_TARGET == HWY_AVX3_DL) return 8;
+  return HWY_TARGET == HWY_AVX3 && !of_integers ? 2 : 1;
+}
+
 template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
-  constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
-  constexpr std::size_t kPlanes = kShape == TableShape::kWhole ? kWidth
-                                  : kShape == TableShape::kTop ? kWidth / 4
-                                                               : kWidth / 2;
+  constexpr std::size_t kPlanes = PlanesOf(kShape, kOutBits);
   if constexpr (kToPacked<kInBits, kOutBits>) {
     const PackedLookup<kInBits, kOutBits> packed(*args.table);
     ForEachStep<kInBits, kOutBits, PackedLookup<kInBits, kOutBits>::kElements>(in, out, n, packed);
@@ -422,47 +485,87 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
   }
   if constexpr (kInBits == 8 && kOutBits <= 8) {
     const std::size_t rows = args.table->rows.count;
-    if (rows != 0 && (rows <= 4 || !kHasSums || !args.table->sums.usable))
+    if (rows != 0 && rows <= kMostRows && (rows <= 4 || !kHasSums || !args.table->sums.usable))
       return LookUpFewRows<kOutBits>(in, out, n, args.table->rows);
   }
 #endif
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   if constexpr (kInBits == 8) {
-    if (args.table->sums.usable) {
-      switch (args.table->sums.count) {
-        case 0:
-        case 1: return LookUpBy<8, kOutBits, kShape, SumPlanes<kPlanes, 1>>(in, out, n, args);
-        case 2: return LookUpBy<8, kOutBits, kShape, SumPlanes<kPlanes, 2>>(in, out, n, args);
-        default: return LookUpBy<8, kOutBits, kShape, SumPlanes<kPlanes, 3>>(in, out, n, args);
-      }
+    const auto sums = [&]<std::size_t kWindows>() {
+      LookUpBy<8, kOutBits, kShape, Results<SumPlanes<kPlanes, kWindows>>>(in, out, n, args);
+    };
+    // More windows than one are slower than words.
+    constexpr bool kWords = HWY_TARGET == HWY_AVX3 && kPlanes <= MostPlanes<8>(false);
+    if (args.table->sums.usable && args.table->sums.count <= 1) {
+      return sums.template operator()<1>();
+    } else if (args.table->sums.usable && !kWords) {
+      if (args.table->sums.count == 2) return sums.template operator()<2>();
+      return sums.template operator()<3>();
     }
   }
 #endif
-  if constexpr (kTablePays<kInBits, kOutBits>) {
-    LookUpBy<kInBits, kOutBits, kShape, TablePlanes<kInBits, kPlanes>>(in, out, n, args);
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (kInBits >= 6 && kPlanes == 2) {
+    return LookUpBy<kInBits, kOutBits, kShape, HalfResults<kInBits>>(in, out, n, args);
+  }
+#endif
+  if constexpr (kPlanes <= MostPlanes<kInBits>(false)) {
+    LookUpBy<kInBits, kOutBits, kShape, Results<TablePlanes<kInBits, kPlanes>>>(in, out, n, args);
   }
 }
 
+template <int kInBits, int kOutBits, TableShape kShape> Stage StageOf(const CodeTable& table) {
+  constexpr std::size_t kPlanes = PlanesOf(kShape, kOutBits);
+  if constexpr (kPlanes > MostPlanes<kInBits>(false) && !kHasSums) return nullptr;
+  const bool pays = kPlanes <= MostPlanes<kInBits>(table.of_integers);
+  return pays || table.sums.usable ? &TableStage<kInBits, kOutBits, kShape> : nullptr;
+}
+
+#if TENSORCAST_AVX512
+template <int kInBits, int kOutBits>
+void LookUpInLanes(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, LaneLookup<kInBits, kOutBits>(*args.table));
+}
+#elif HWY_TARGET == HWY_AVX2
+template <int kInBits, int kOutBits, Extension kExtension>
+void ExtendStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
+  ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, ExtendStep<kInBits, kOutBits, kExtension>);
+}
+#endif
+
 template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) {
   // Codes of two bits are integers: to two bits they are copied.
-  if constexpr ((!kTablePays<kInBits, kOutBits> && !kHasSums) || (kInBits == 2 && kOutBits == 2)) {
-    return nullptr;
-  } else {
-    if (!kTablePays<kInBits, kOutBits> && !table.sums.usable) return nullptr;
-    switch (table.shape) {
-      case TableShape::kWhole: return &TableStage<kInBits, kOutBits, TableShape::kWhole>;
-      case TableShape::kUpper:
-        if constexpr (kOutBits >= 32) return &TableStage<kInBits, kOutBits, TableShape::kUpper>;
-        break;
-      case TableShape::kTop:
-        if constexpr (kOutBits == 64) return &TableStage<kInBits, kOutBits, TableShape::kTop>;
-        break;
-      case TableShape::kSigned:
-        if constexpr (kOutBits == 64) return &TableStage<kInBits, kOutBits, TableShape::kSigned>;
-        break;
+  if constexpr (kInBits == 2 && kOutBits == 2) return nullptr;
+#if TENSORCAST_AVX512
+  if constexpr (kInBits <= 4 && kOutBits >= 16) return &LookUpInLanes<kInBits, kOutBits>;
+#elif HWY_TARGET == HWY_AVX2
+  if constexpr (kInBits <= 4 && kOutBits >= 16) {
+    switch (table.extension) {
+      case Extension::kZeros: return &ExtendStage<kInBits, kOutBits, Extension::kZeros>;
+      case Extension::kSign: return &ExtendStage<kInBits, kOutBits, Extension::kSign>;
+      case Extension::kNone: break;
     }
-    return nullptr;
   }
+#endif
+  switch (table.shape) {
+    case TableShape::kWhole: return StageOf<kInBits, kOutBits, TableShape::kWhole>(table);
+    case TableShape::kSigned8:
+      if constexpr (kOutBits >= 16) return StageOf<kInBits, kOutBits, TableShape::kSigned8>(table);
+      break;
+    case TableShape::kUpper:
+      if constexpr (kOutBits >= 32) return StageOf<kInBits, kOutBits, TableShape::kUpper>(table);
+      break;
+    case TableShape::kSigned16:
+      if constexpr (kOutBits >= 32) return StageOf<kInBits, kOutBits, TableShape::kSigned16>(table);
+      break;
+    case TableShape::kTop:
+      if constexpr (kOutBits == 64) return StageOf<kInBits, kOutBits, TableShape::kTop>(table);
+      break;
+    case TableShape::kSigned32:
+      if constexpr (kOutBits == 64) return StageOf<kInBits, kOutBits, TableShape::kSigned32>(table);
+      break;
+  }
+  return nullptr;
 }
 
 template <int kInBits> Stage StageOfWidth(int out_bits, const CodeTable& table) {
