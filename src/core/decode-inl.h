@@ -299,7 +299,7 @@ template <bool kSigned, class V> HWY_INLINE hn::VFromD<DF32> OddFloat32FromInteg
   return hn::BitCast(df32, hn::Or(result, sign));
 }
 
-// Codes of float64 and of wide integers to float64: exact, rounded once, or (kOdd) rounded to odd.
+// Codes of float64 and of integers to float64: exact, rounded once, or (kOdd) rounded to odd.
 template <DataType kType, bool kOdd>
 HWY_INLINE hn::VFromD<DF64> DecodeFloat64(const std::byte* in) {
   constexpr const TypeInfo& row = detail::Row(kType);
@@ -309,6 +309,13 @@ HWY_INLINE hn::VFromD<DF64> DecodeFloat64(const std::byte* in) {
     return Load(df64, in);
   } else if constexpr (kType == DataType::kInt32) {
     return hn::PromoteTo(df64, Load(Like<std::int32_t, DF64>(), in));
+  } else if constexpr (row.bits <= 16) {
+    using Code = std::conditional_t<detail::Row(kType).has_sign, std::make_signed_t<CodeOf<kType>>,
+                                    CodeOf<kType>>;
+    const Like<Code, DF64> narrow;
+    auto code = Load(narrow, in);
+    if constexpr (kType == DataType::kBool) code = hn::Min(code, hn::Set(narrow, Code{1}));
+    return hn::PromoteTo(df64, hn::PromoteTo(Like<std::int32_t, DF64>(), code));
   } else if constexpr (kType == DataType::kUint32) {
     // 2^52 + x, minus 2^52.
     const auto wide = hn::PromoteTo(d64, Load(Like<std::uint32_t, D64>(), in));

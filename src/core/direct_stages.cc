@@ -1,5 +1,5 @@
-// From types of 16 bits and more to everything, in registers: decoded, encoded and packed without
-// an intermediate in memory.
+// From types of 16 bits and more to everything, and from eight bits where no table serves, in
+// registers: decoded, encoded and packed without an intermediate in memory.
 //
 // A step casts as many elements as a vector has bytes. It takes the lanes of few instructions that
 // are exact for what tensors mostly hold; where an element of it is Inf, NaN or beyond an integer's
@@ -39,6 +39,11 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
       Store(WideFloat32<kFrom, Through::kNearest>(in + i * kWordBytes), DF32(),
             out + i * HWY_MAX_BYTES);
     }
+  } else if constexpr (kTo == DataType::kFloat64) {
+    constexpr std::size_t kVectorBytes = kLanesOf<double> * sizeof(CodeOf<kFrom>);
+    for (std::size_t i = 0; i < sizeof(double); ++i) {
+      Store(DecodeFloat64<kFrom, false>(in + i * kVectorBytes), DF64(), out + i * HWY_MAX_BYTES);
+    }
   } else if constexpr (to.type_class == TypeClass::kBool) {
 #if TENSORCAST_AVX512
     if constexpr (kFrom == DataType::kFloat64) return Float64ToBoolStep(in, out);
@@ -60,6 +65,7 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   const Route route = ChooseRoute(from, to);
   if (from.bits < 8) return false;
   if (route == Route::kIdentity || route == Route::kInteger) return false;  // integer_stages.cc
+  if (IsInteger(from) && from.bits <= 16 && to.type == DataType::kFloat64) return true;
   if (from.bits == 8 && (HWY_TARGET == HWY_AVX3_DL || to.bits < 16 || to.bits > 32)) {
     return false;  // by table
   }

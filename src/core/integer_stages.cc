@@ -14,6 +14,7 @@
 #include "core/packed-inl.h"
 #include "core/route.h"
 #include "core/stages-inl.h"
+#include "core/wide_halves-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -166,6 +167,12 @@ template <std::size_t kUnit> HWY_INLINE __m256i UnitsInOrder(__m256i bytes) {
   return _mm256_shuffle_epi8(pairs, _mm256_broadcastsi128_si256(order));
 }
 
+// 16 integers of 64 bits to their low 16.
+HWY_INLINE void LowHalvesStep(const std::byte* in, std::byte* out) {
+  const V32 first{LoadWordsOf64(in).low}, second{LoadWordsOf64(in + 64).low};
+  Store(WordsInOrder(LowHalves(first, second)), D16(), out);
+}
+
 // As many elements as fill a vector.
 template <std::size_t kBytes, int kBits, bool kFromBool>
 HWY_INLINE void LowBitsVector(const std::byte* in, std::byte* out) {
@@ -197,8 +204,9 @@ HWY_INLINE void LowBitsVector(const std::byte* in, std::byte* out) {
       // What is to be joined stands side by side.
       if constexpr (kBytes == 8 && kBits == 2) codes = UnitsInOrder<2>(codes);
     }
-    constexpr int kUnit = 1 << kBits;
+    constexpr int kUnit = 1 << kBits % 8;
     joined[i] = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(kUnit << 8 | 1));
+    if constexpr (kBits == 8) joined[i] = codes;
     if constexpr (kBits == 2) {
       joined[i] = _mm256_madd_epi16(joined[i], _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
     }
@@ -206,7 +214,9 @@ HWY_INLINE void LowBitsVector(const std::byte* in, std::byte* out) {
   // Packing leaves as many elements side by side as a block has of the source's width.
   constexpr std::size_t kElements = kBytes == 8 && kBits == 2 ? 16 : 16 / kBytes;
   __m256i bytes;
-  if constexpr (kBits == 4) {
+  if constexpr (kBits == 8) {
+    bytes = joined[0];
+  } else if constexpr (kBits == 4) {
     bytes = _mm256_packus_epi16(joined[0], joined[1]);
   } else {
     bytes = _mm256_packus_epi16(_mm256_packus_epi32(joined[0], joined[1]),
@@ -245,6 +255,12 @@ constexpr IntegerShape DestinationShape(const TypeInfo& to) {
 template <IntegerShape kFrom, IntegerShape kTo>
 void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
 #if HWY_TARGET == HWY_AVX2
+  if constexpr (kFrom.bits == 64 && kTo.bits == 16) {
+    return ForEachVector<8, 2, 16>(in, out, n, LowHalvesStep);
+  }
+  if constexpr (kFrom.bits == 32 && kTo.bits == 8 && !kTo.is_bool) {
+    return ForEachVector<4, 1, 32>(in, out, n, LowBitsVector<4, 8, false>);
+  }
   if constexpr (kTo.is_bool && kFrom.bits >= 16) {
     constexpr auto kBytes = static_cast<std::size_t>(kFrom.bits) / 8;
     return ForEachVector<kBytes, 1, 32>(in, out, n, TruthStep<kBytes>);

@@ -185,22 +185,30 @@ template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
         has_above_(rows.above_from < 256),
         has_negative_zero_(kSigned && rows.has_negative_zero),
         sign_(kSigned ? rows.sign : CodeRows::Sign::kIgnored) {}
-  HWY_INLINE V8 operator()(V8 code) const {
-    const V8 index = IndexOf(code);
-    V8 result = lookup_(RowIndex(index));
+  // What does not change is asked once for several vectors.
+  template <std::size_t kVectors> HWY_INLINE void operator()(const V8* codes, V8* results) const {
+    for (std::size_t i = 0; i < kVectors; ++i) results[i] = lookup_(RowIndex(IndexOf(codes[i])));
     if (sign_ == CodeRows::Sign::kFlips) {
-      result = hn::Xor(result, hn::And(Negative(code), negative_));
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        results[i] = hn::Xor(results[i], hn::And(Negative(codes[i]), negative_));
+      }
     } else if (sign_ == CodeRows::Sign::kNegates) {
-      const V8 negative = Negative(code);
-      result = hn::Sub(hn::Xor(result, negative), negative);
+      for (std::size_t i = 0; i < kVectors; ++i) results[i] = Negate(results[i], codes[i]);
     } else if (sign_ == CodeRows::Sign::kReplaces) {
-      result = hn::IfThenElse(hn::MaskFromVec(Negative(code)), negative_, result);
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        results[i] = hn::IfThenElse(hn::MaskFromVec(Negative(codes[i])), negative_, results[i]);
+      }
     }
-    if (has_above_) result = hn::IfThenElse(IsAbove(index), above_, result);
+    if (has_above_) {
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        results[i] = hn::IfThenElse(IsAbove(IndexOf(codes[i])), above_, results[i]);
+      }
+    }
     if (has_negative_zero_) {
-      result = hn::IfThenElse(hn::Eq(code, Set(0x80)), negative_zero_, result);
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        results[i] = hn::IfThenElse(hn::Eq(codes[i], Set(0x80)), negative_zero_, results[i]);
+      }
     }
-    return result;
   }
 
  private:
@@ -210,6 +218,10 @@ template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
   static HWY_INLINE V8 Negative(V8 code) {
     const hn::RebindToSigned<D8> di;
     return hn::BitCast(D8(), hn::BroadcastSignBit(hn::BitCast(di, code)));
+  }
+  static HWY_INLINE V8 Negate(V8 result, V8 code) {
+    const V8 negative = Negative(code);
+    return hn::Sub(hn::Xor(result, negative), negative);
   }
   static HWY_INLINE V8 IndexOf(V8 code) {
     const hn::RebindToSigned<D8> di;

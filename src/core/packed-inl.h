@@ -203,6 +203,32 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
     }
   }
 }
+
+// Two vectors.
+template <int kBits>
+HWY_INLINE void StoreCodes(hn::VFromD<D8> low, hn::VFromD<D8> high, std::byte* out) {
+  if constexpr (kBits >= 6) {
+    StoreCodes<kBits>(low, out);
+    StoreCodes<kBits>(high, out + kLanesOf<std::uint8_t> * kBits / 8);
+  } else {
+    constexpr int kUnit = 1 << kBits;
+    const auto joined = [](__m256i codes) HWY_ATTR {
+      const __m256i pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(kUnit << 8 | 1));
+      if constexpr (kBits == 4) return pairs;
+      return _mm256_madd_epi16(pairs, _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
+    };
+    const __m256i a = joined(low.raw), b = joined(high.raw);
+    if constexpr (kBits == 4) {
+      const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xD8);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bytes);
+    } else {
+      const __m256i halves = _mm256_packus_epi32(a, b);
+      const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(halves, halves),
+                                                        _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_castsi256_si128(bytes));
+    }
+  }
+}
 #elif HWY_TARGET == HWY_AVX3
 template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
   if constexpr (kBits == 8) {

@@ -387,17 +387,24 @@ inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
 template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex>
 void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
   const FewRowsLookup<kRows, kIndex> lookup(rows);
-  constexpr std::size_t kVectors = 4;  // to a step: what does not change is read once for them
+  constexpr std::size_t kVectors = 4;  // to a step
+  constexpr std::size_t kJoined = HWY_TARGET == HWY_AVX2 ? 2 : 1;
   const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
-    V8 results[kVectors];
-    for (std::size_t i = 0; i < kVectors; ++i) {
-      results[i] = lookup(Load(D8(), from + i * kCodes));
+    V8 codes[kVectors], results[kVectors];
+    for (std::size_t i = 0; i < kVectors; ++i) codes[i] = Load(D8(), from + i * kCodes);
+    lookup.template operator()<kVectors>(codes, results);
+    for (V8& result : results) {
       if constexpr (kOutBits < 8) {
-        results[i] = hn::And(results[i], hn::Set(D8(), std::uint8_t{(1 << kOutBits) - 1}));
+        result = hn::And(result, hn::Set(D8(), std::uint8_t{(1 << kOutBits) - 1}));
       }
     }
-    for (std::size_t i = 0; i < kVectors; ++i) {
-      StoreCodes<kOutBits>(results[i], to + i * kCodes * kOutBits / 8);
+    for (std::size_t i = 0; i < kVectors; i += kJoined) {
+      std::byte* const here = to + i * kCodes * kOutBits / 8;
+      if constexpr (kJoined == 2) {
+        StoreCodes<kOutBits>(results[i], results[i + 1], here);
+      } else {
+        StoreCodes<kOutBits>(results[i], here);
+      }
     }
   };
   ForEachStep<8, kOutBits, kVectors * kCodes>(in, out, n, step);
@@ -547,6 +554,8 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
     }
   }
 #endif
+  // Integers of eight bits are converted faster.
+  if (kInBits == 8 && kOutBits == 64 && table.of_integers) return nullptr;
   switch (table.shape) {
     case TableShape::kWhole: return StageOf<kInBits, kOutBits, TableShape::kWhole>(table);
     case TableShape::kSigned8:
