@@ -68,6 +68,8 @@ bool FillRows(const std::uint8_t* results, unsigned end, CodeRows* rows) {
   unsigned first = 0, last = end - 1;
   while (first < last && results[first + 1] == results[0]) ++first;
   while (last > first && results[last - 1] == results[end - 1]) --last;
+  rows->same_ends = first < last && results[0] == results[end - 1];
+  if (rows->same_ends) ++first;
   const unsigned count = (last - first) / 16 + 1;
   if (count > 8) return false;
   if (count > 4 && end <= 128) first = 0;  // a magnitude is then an index as it is
@@ -127,6 +129,8 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     bool all = true;
     for (unsigned magnitude = 1; magnitude < end; ++magnitude)
       all = all && follows(sign, magnitude);
+    // What is zero has no sign to negate by.
+    if (sign == CodeRows::Sign::kNegates && of_code[0] != 0) all = false;
     if (!all) continue;
     rows.sign = sign;
     rows.negative = static_cast<std::uint8_t>(

@@ -36,6 +36,7 @@ struct CodeRows {
   Index index = Index::kCode;      // kShiftedCode: the highest bit inverted
   std::uint8_t first = 0;          // index of the first row's first result
   std::uint8_t last = 0;           // the last index whose result is looked up, from `first` on
+  bool same_ends = false;          // what lies before `first` has the result of `last`
   Sign sign = Sign::kIgnored;      // what a negative code does to the result of its magnitude
   std::uint8_t negative = 0;       // the bits that kFlips inverts; what kReplaces puts in its place
   std::uint16_t above_from = 256;  // indices from here on have the result `above`, signed or not

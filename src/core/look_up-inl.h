@@ -172,7 +172,7 @@ template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} 
 #endif
 
 // The results of codes of eight bits by CodeRows.
-template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
+template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
  public:
   explicit HWY_INLINE FewRowsLookup(const CodeRows& rows)
       : lookup_(rows.results),
@@ -182,18 +182,30 @@ template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
         below_above_(Set(rows.above_from - 1u)),
         above_(Set(rows.above)),
         negative_zero_(Set(rows.negative_zero)),
+        same_ends_(rows.same_ends),
         has_above_(rows.above_from < 256),
         has_negative_zero_(kSigned && rows.has_negative_zero),
         sign_(kSigned ? rows.sign : CodeRows::Sign::kIgnored) {}
   // What does not change is asked once for several vectors.
   template <std::size_t kVectors> HWY_INLINE void operator()(const V8* codes, V8* results) const {
-    for (std::size_t i = 0; i < kVectors; ++i) results[i] = lookup_(RowIndex(IndexOf(codes[i])));
+    for (std::size_t i = 0; i < kVectors; ++i) results[i] = IndexOf(codes[i]);
+    if constexpr (kRows < 8 || !kSigned) {
+      if (same_ends_) {  // below the first it wraps, beyond the last
+        for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::Sub(results[i], first_);
+      } else {
+        for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::SaturatedSub(results[i], first_);
+      }
+      for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::Min(results[i], last_);
+    }
+    for (std::size_t i = 0; i < kVectors; ++i) results[i] = lookup_(results[i]);
     if (sign_ == CodeRows::Sign::kFlips) {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::Xor(results[i], hn::And(Negative(codes[i]), negative_));
       }
     } else if (sign_ == CodeRows::Sign::kNegates) {
-      for (std::size_t i = 0; i < kVectors; ++i) results[i] = Negate(results[i], codes[i]);
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        results[i] = hn::And(Negate(results[i], codes[i]), Set((1u << kOutBits) - 1));
+      }
     } else if (sign_ == CodeRows::Sign::kReplaces) {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::IfThenElse(hn::MaskFromVec(Negative(codes[i])), negative_, results[i]);
@@ -220,6 +232,9 @@ template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
     return hn::BitCast(D8(), hn::BroadcastSignBit(hn::BitCast(di, code)));
   }
   static HWY_INLINE V8 Negate(V8 result, V8 code) {
+#if HWY_TARGET == HWY_AVX2
+    return V8{_mm256_sign_epi8(result.raw, code.raw)};  // zero where the code is
+#endif
     const V8 negative = Negative(code);
     return hn::Sub(hn::Xor(result, negative), negative);
   }
@@ -237,14 +252,10 @@ template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
     if constexpr (!kSigned) return hn::Gt(index, below_above_);
     return hn::RebindMask(D8(), hn::Gt(hn::BitCast(di, index), hn::BitCast(di, below_above_)));
   }
-  HWY_INLINE V8 RowIndex(V8 index) const {
-    if constexpr (kRows == 8 && kSigned) return index;
-    return hn::Min(hn::SaturatedSub(index, first_), last_);
-  }
 
   RowsLookup<kRows> lookup_;
   V8 first_, last_, negative_, below_above_, above_, negative_zero_;
-  bool has_above_, has_negative_zero_;
+  bool same_ends_, has_above_, has_negative_zero_;
   CodeRows::Sign sign_;
 };
 #endif

@@ -173,33 +173,41 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
 
 // A vector of codes, which have nothing above their bits.
 #if HWY_TARGET == HWY_AVX2
-// Neighbours are joined by multiplying and adding; what is left of each block then moves together.
+// Two codes of four bits, or four of six or two, joined in the lower bytes of as wide a lane.
+template <int kBits> HWY_INLINE __m256i JoinInLanes(hn::VFromD<D8> codes) {
+  constexpr int kUnit = 1 << kBits;
+  const __m256i pairs = _mm256_maddubs_epi16(codes.raw, _mm256_set1_epi16(kUnit << 8 | 1));
+  if constexpr (kBits == 4) return pairs;
+  return _mm256_madd_epi16(pairs, _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
+}
+// The lower three bytes of each lane of four at the beginning of each block, then of the vector.
+HWY_INLINE __m256i ThreeOfFour(__m256i lanes) {
+  return _mm256_shuffle_epi8(lanes, _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                        0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1)));
+}
+HWY_INLINE __m256i BlocksOfTwelve(__m256i blocks) {
+  return _mm256_permutevar8x32_epi32(blocks, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
+}
+
 template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
   if constexpr (kBits == 8) {
     Store(codes, D8(), out);
   } else {
     const auto to = reinterpret_cast<__m128i*>(out);
-    constexpr int kUnit = 1 << kBits;
-    const __m256i pairs = _mm256_maddubs_epi16(codes.raw, _mm256_set1_epi16(kUnit << 8 | 1));
+    const __m256i joined = JoinInLanes<kBits>(codes);
     if constexpr (kBits == 4) {
-      const __m256i bytes = _mm256_packus_epi16(pairs, pairs);
+      const __m256i bytes = _mm256_packus_epi16(joined, joined);
       _mm_storeu_si128(to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08)));
+    } else if constexpr (kBits == 6) {
+      const __m256i bytes = BlocksOfTwelve(ThreeOfFour(joined));
+      _mm_storeu_si128(to, _mm256_castsi256_si128(bytes));
+      _mm_storel_epi64(to + 1, _mm256_extracti128_si256(bytes, 1));
     } else {
-      const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
-      if constexpr (kBits == 6) {
-        const __m256i gather = _mm256_broadcastsi128_si256(
-            _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-        const __m256i bytes = _mm256_permutevar8x32_epi32(
-            _mm256_shuffle_epi8(fours, gather), _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
-        _mm_storeu_si128(to, _mm256_castsi256_si128(bytes));
-        _mm_storel_epi64(to + 1, _mm256_extracti128_si256(bytes, 1));
-      } else {
-        static_assert(kBits == 2);
-        const __m256i bytes =
-            _mm256_shuffle_epi8(fours, _mm256_set1_epi32(12 << 24 | 8 << 16 | 4 << 8));
-        _mm_storel_epi64(to, _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
-                                                _mm256_extracti128_si256(bytes, 1)));
-      }
+      static_assert(kBits == 2);
+      const __m256i bytes =
+          _mm256_shuffle_epi8(joined, _mm256_set1_epi32(12 << 24 | 8 << 16 | 4 << 8));
+      _mm_storel_epi64(to, _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
+                                              _mm256_extracti128_si256(bytes, 1)));
     }
   }
 }
@@ -207,25 +215,27 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
 // Two vectors.
 template <int kBits>
 HWY_INLINE void StoreCodes(hn::VFromD<D8> low, hn::VFromD<D8> high, std::byte* out) {
-  if constexpr (kBits >= 6) {
-    StoreCodes<kBits>(low, out);
-    StoreCodes<kBits>(high, out + kLanesOf<std::uint8_t> * kBits / 8);
+  if constexpr (kBits == 8) {
+    Store(low, D8(), out);
+    Store(high, D8(), out + sizeof(low));
   } else {
-    constexpr int kUnit = 1 << kBits;
-    const auto joined = [](__m256i codes) HWY_ATTR {
-      const __m256i pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(kUnit << 8 | 1));
-      if constexpr (kBits == 4) return pairs;
-      return _mm256_madd_epi16(pairs, _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
-    };
-    const __m256i a = joined(low.raw), b = joined(high.raw);
+    const auto to = reinterpret_cast<__m256i*>(out);
+    const __m256i a = JoinInLanes<kBits>(low), b = JoinInLanes<kBits>(high);
     if constexpr (kBits == 4) {
-      const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xD8);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bytes);
-    } else {
+      _mm256_storeu_si256(to, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xD8));
+    } else if constexpr (kBits == 2) {
       const __m256i halves = _mm256_packus_epi32(a, b);
-      const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(halves, halves),
-                                                        _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_castsi256_si128(bytes));
+      const __m256i bytes =
+          _mm256_permutevar8x32_epi32(_mm256_packus_epi16(halves, halves),
+                                      _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
+    } else {
+      // The second vector's first eight bytes follow the first's 24, the rest stands below.
+      const __m256i first = BlocksOfTwelve(ThreeOfFour(a));
+      const __m256i second = _mm256_permutevar8x32_epi32(ThreeOfFour(b),
+                                                         _mm256_setr_epi32(2, 4, 5, 6, 0, 0, 0, 1));
+      _mm256_storeu_si256(to, _mm256_blend_epi32(first, second, 0xC0));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 1), _mm256_castsi256_si128(second));
     }
   }
 }

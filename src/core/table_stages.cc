@@ -386,18 +386,13 @@ inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
 
 template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex>
 void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
-  const FewRowsLookup<kRows, kIndex> lookup(rows);
+  const FewRowsLookup<kOutBits, kRows, kIndex> lookup(rows);
   constexpr std::size_t kVectors = 4;  // to a step
   constexpr std::size_t kJoined = HWY_TARGET == HWY_AVX2 ? 2 : 1;
   const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
     V8 codes[kVectors], results[kVectors];
     for (std::size_t i = 0; i < kVectors; ++i) codes[i] = Load(D8(), from + i * kCodes);
     lookup.template operator()<kVectors>(codes, results);
-    for (V8& result : results) {
-      if constexpr (kOutBits < 8) {
-        result = hn::And(result, hn::Set(D8(), std::uint8_t{(1 << kOutBits) - 1}));
-      }
-    }
     for (std::size_t i = 0; i < kVectors; i += kJoined) {
       std::byte* const here = to + i * kCodes * kOutBits / 8;
       if constexpr (kJoined == 2) {
