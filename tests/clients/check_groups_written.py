@@ -152,7 +152,7 @@ def check_autos(tool, folder):
             library = module(torch.eye(256, dtype=torch.float16)).T
         differ = int((library.float() != ours.float()).sum())
         wrong += differ != 0
-        print(f"{layout} {bits} bits{''.join(' ' + word.strip("-") for word in how)}: {differ} of {ours.numel()} values differ")
+        print(f"{' '.join([layout, str(bits), 'bits', *how])}: {differ} of {ours.numel()} values differ")
     return wrong
 
 
