@@ -139,7 +139,14 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     rows.above = static_cast<std::uint8_t>(above);
     rows.has_negative_zero = !by_magnitude || !follows(sign, 0);
     FillRows(of_code, end, &rows);
-    return rows;
+    if (end < 128) return rows;
+    // NaN follows the sign, but lies apart from what it stands beside.
+    CodeRows apart = rows;
+    while (end > 1 && of_code[end - 1] == above) --end;
+    apart.above_from = static_cast<std::uint16_t>(end);
+    apart.above_has_sign = true;
+    FillRows(of_code, end, &apart);
+    return apart.count < rows.count ? apart : rows;
   }
   return rows;
 }

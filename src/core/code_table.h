@@ -39,8 +39,9 @@ struct CodeRows {
   bool same_ends = false;          // what lies before `first` has the result of `last`
   Sign sign = Sign::kIgnored;      // what a negative code does to the result of its magnitude
   std::uint8_t negative = 0;       // the bits that kFlips inverts; what kReplaces puts in its place
-  std::uint16_t above_from = 256;  // indices from here on have the result `above`, signed or not
+  std::uint16_t above_from = 256;  // indices from here on have the result `above`
   std::uint8_t above = 0;
+  bool above_has_sign = false;     // to which a negative code does the same; else it has none
   bool has_negative_zero = false;  // whether code 0x80 has a result of its own
   std::uint8_t negative_zero = 0;
   alignas(64) std::uint8_t results[128] = {};

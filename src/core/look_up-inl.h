@@ -184,6 +184,7 @@ template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRows
         negative_zero_(Set(rows.negative_zero)),
         same_ends_(rows.same_ends),
         has_above_(rows.above_from < 256),
+        above_has_sign_(kSigned && rows.above_has_sign),
         has_negative_zero_(kSigned && rows.has_negative_zero),
         sign_(kSigned ? rows.sign : CodeRows::Sign::kIgnored) {}
   // What does not change is asked once for several vectors.
@@ -193,11 +194,13 @@ template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRows
       if (same_ends_) {  // below the first it wraps, beyond the last
         for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::Sub(results[i], first_);
       } else {
-        for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::SaturatedSub(results[i], first_);
+        for (std::size_t i = 0; i < kVectors; ++i)
+          results[i] = hn::SaturatedSub(results[i], first_);
       }
       for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::Min(results[i], last_);
     }
     for (std::size_t i = 0; i < kVectors; ++i) results[i] = lookup_(results[i]);
+    if (has_above_ && above_has_sign_) PutAbove<kVectors>(codes, results);
     if (sign_ == CodeRows::Sign::kFlips) {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::Xor(results[i], hn::And(Negative(codes[i]), negative_));
@@ -211,11 +214,7 @@ template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRows
         results[i] = hn::IfThenElse(hn::MaskFromVec(Negative(codes[i])), negative_, results[i]);
       }
     }
-    if (has_above_) {
-      for (std::size_t i = 0; i < kVectors; ++i) {
-        results[i] = hn::IfThenElse(IsAbove(IndexOf(codes[i])), above_, results[i]);
-      }
-    }
+    if (has_above_ && !above_has_sign_) PutAbove<kVectors>(codes, results);
     if (has_negative_zero_) {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::IfThenElse(hn::Eq(codes[i], Set(0x80)), negative_zero_, results[i]);
@@ -247,6 +246,11 @@ template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRows
     }
     return code;
   }
+  template <std::size_t kVectors> HWY_INLINE void PutAbove(const V8* codes, V8* results) const {
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      results[i] = hn::IfThenElse(IsAbove(IndexOf(codes[i])), above_, results[i]);
+    }
+  }
   HWY_INLINE hn::Mask<D8> IsAbove(V8 index) const {
     const hn::RebindToSigned<D8> di;
     if constexpr (!kSigned) return hn::Gt(index, below_above_);
@@ -255,7 +259,7 @@ template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRows
 
   RowsLookup<kRows> lookup_;
   V8 first_, last_, negative_, below_above_, above_, negative_zero_;
-  bool same_ends_, has_above_, has_negative_zero_;
+  bool same_ends_, has_above_, above_has_sign_, has_negative_zero_;
   CodeRows::Sign sign_;
 };
 #endif

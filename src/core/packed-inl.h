@@ -225,15 +225,14 @@ HWY_INLINE void StoreCodes(hn::VFromD<D8> low, hn::VFromD<D8> high, std::byte* o
       _mm256_storeu_si256(to, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xD8));
     } else if constexpr (kBits == 2) {
       const __m256i halves = _mm256_packus_epi32(a, b);
-      const __m256i bytes =
-          _mm256_permutevar8x32_epi32(_mm256_packus_epi16(halves, halves),
-                                      _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
+      const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(halves, halves),
+                                                        _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
     } else {
       // The second vector's first eight bytes follow the first's 24, the rest stands below.
       const __m256i first = BlocksOfTwelve(ThreeOfFour(a));
-      const __m256i second = _mm256_permutevar8x32_epi32(ThreeOfFour(b),
-                                                         _mm256_setr_epi32(2, 4, 5, 6, 0, 0, 0, 1));
+      const __m256i second =
+          _mm256_permutevar8x32_epi32(ThreeOfFour(b), _mm256_setr_epi32(2, 4, 5, 6, 0, 0, 0, 1));
       _mm256_storeu_si256(to, _mm256_blend_epi32(first, second, 0xC0));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 1), _mm256_castsi256_si128(second));
     }

@@ -387,7 +387,7 @@ inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
 template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex>
 void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
   const FewRowsLookup<kOutBits, kRows, kIndex> lookup(rows);
-  constexpr std::size_t kVectors = 4;  // to a step
+  constexpr std::size_t kVectors = 2;  // to a step
   constexpr std::size_t kJoined = HWY_TARGET == HWY_AVX2 ? 2 : 1;
   const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
     V8 codes[kVectors], results[kVectors];
