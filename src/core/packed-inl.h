@@ -97,6 +97,15 @@ HWY_INLINE void StoreCodes(hn::VFromD<D8> low, hn::VFromD<D8> high, std::byte* o
 // A lane with room for a code in each byte for all elements of one packed byte.
 template <int kBits> using LaneOfByte = std::conditional_t<kBits == 4, D16, D32>;
 
+// Codes, one a byte, of such lanes that have the packed byte in their lowest: copies of it are
+// shifted so that each element reaches its own byte.
+template <int kBits> HWY_INLINE hn::VFromD<D8> CodesOfBytes(hn::VFromD<LaneOfByte<kBits> > bytes) {
+  const LaneOfByte<kBits> d;
+  bytes = hn::Or(bytes, hn::ShiftLeft<8 - kBits>(bytes));
+  if constexpr (kBits == 2) bytes = hn::Or(bytes, hn::ShiftLeft<12>(bytes));
+  return hn::BitCast(D8(), hn::And(bytes, hn::Set(d, kBits == 4 ? 0x0F0F : 0x03030303)));
+}
+
 // A vector of codes, one a byte.
 template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
   const D8 d8;
@@ -162,12 +171,9 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
     const auto fourth = hn::And(hn::ShiftLeft<6>(four), hn::Set(d, 0x3F000000u));
     return hn::BitCast(d8, hn::Or(hn::Or(first, second), hn::Or(third, fourth)));
   } else {
-    // The byte, and copies of it shifted so that each element reaches its own byte.
     const LaneOfByte<kBits> d;
-    auto spread = hn::PromoteTo(d, Load(Like<std::uint8_t, LaneOfByte<kBits> >(), in));
-    spread = hn::Or(spread, hn::ShiftLeft<8 - kBits>(spread));
-    if constexpr (kBits == 2) spread = hn::Or(spread, hn::ShiftLeft<12>(spread));
-    return hn::BitCast(d8, hn::And(spread, hn::Set(d, kBits == 4 ? 0x0F0F : 0x03030303)));
+    return CodesOfBytes<kBits>(
+        hn::PromoteTo(d, Load(Like<std::uint8_t, LaneOfByte<kBits> >(), in)));
   }
 }
 

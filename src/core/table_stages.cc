@@ -11,75 +11,14 @@
 #include <array>
 
 #include "core/code_table.h"
+#include "core/interleave-inl.h"
 #include "core/lane_codes-inl.h"
 #include "core/look_up-inl.h"
-#include "core/packed-inl.h"
 #include "core/stages-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 namespace {
-
-constexpr std::size_t kCodes = kLanesOf<std::uint8_t>;  // looked up at once
-constexpr std::size_t kBlocks = kCodes / 16;  // of 16 bytes, within which bytes interleave
-
-// ------------------------------------------------------------------------------------ interleaving
-
-// Interleaving works within blocks. So that results of kWidth bytes come out in order, the codes
-// of block L, vector v stand at 16 L + (16 / kWidth) v before it.
-template <std::size_t kWidth> HWY_INLINE V8 Spread(V8 codes) {
-  constexpr std::size_t kPiece = 16 / kWidth;
-  const D8 d8;
-#if HWY_TARGET == HWY_AVX3_DL
-  constexpr auto kFrom = [](unsigned at) {
-    const std::size_t block = at / 16, vector = at % 16 / kPiece, j = at % kPiece;
-    return (kCodes / kWidth) * vector + kPiece * block + j;
-  };
-  return V8{_mm512_permutexvar_epi8(ByteIndices<kFrom>(), codes.raw)};
-#else
-  if constexpr (kBlocks == 1) {
-    return codes;
-  } else {
-    // Whole lanes of four codes move between blocks; shorter pieces are joined to lanes first.
-    constexpr std::size_t kLanePiece = kPiece < 4 ? 16 / kBlocks : kPiece;
-    if constexpr (kPiece < 4) {
-      alignas(16) static constexpr auto kJoin = [] {
-        std::array<std::uint8_t, 16> join{};
-        for (std::size_t e = 0; e < 16; ++e) {
-          const std::size_t vector = e / (kPiece * kBlocks), block = e / kPiece % kBlocks;
-          join[16 / kBlocks * block + kPiece * vector + e % kPiece] = static_cast<std::uint8_t>(e);
-        }
-        return join;
-      }();
-      codes = hn::TableLookupBytes(codes, hn::LoadDup128(d8, kJoin.data()));
-    }
-    alignas(64) static constexpr auto kFrom = [] {
-      std::array<std::int32_t, kCodes / 4> from{};
-      for (std::size_t at = 0; at < kCodes / 4; ++at) {
-        const std::size_t block = at * 4 / 16, byte = at * 4 % 16;
-        const std::size_t vector = byte / kLanePiece;
-        const std::size_t element =
-            kPiece < 4 ? 16 * vector + kLanePiece * block + byte % kLanePiece
-                       : (kCodes / kWidth) * vector + kPiece * block + byte % kPiece;
-        from[at] = static_cast<std::int32_t>(element / 4);
-      }
-      return from;
-    }();
-    const D32 d32;
-    return hn::BitCast(
-        d8, hn::TableLookupLanes(hn::BitCast(d32, codes), hn::SetTableIndices(d32, kFrom.data())));
-  }
-#endif
-}
-
-// The bytes of two planes side by side, and so on for wider lanes: the lower and upper halves of
-// each block.
-template <class D, class V> HWY_INLINE hn::VFromD<hn::RepartitionToWide<D>> Lower(D d, V a, V b) {
-  return hn::BitCast(hn::RepartitionToWide<D>(), hn::InterleaveLower(d, a, b));
-}
-template <class D, class V> HWY_INLINE hn::VFromD<hn::RepartitionToWide<D>> Upper(D d, V a, V b) {
-  return hn::BitCast(hn::RepartitionToWide<D>(), hn::InterleaveUpper(d, a, b));
-}
 
 // The bytes of results, a vector for each plane.
 template <int kInBits, std::size_t kPlanes> class TablePlanes {
@@ -197,14 +136,6 @@ template <int kInBits> class HalfResults {
 };
 #endif
 
-// Lanes widened by their sign to two vectors.
-template <class D, class V>
-HWY_INLINE void ExtendSign(D d, V v, hn::VFromD<hn::RepartitionToWide<D>>* out) {
-  const V sign = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(hn::RebindToSigned<D>(), v)));
-  out[0] = Lower(d, v, sign);
-  out[1] = Upper(d, v, sign);
-}
-
 template <std::size_t kCount, class D, class V>
 HWY_INLINE void StoreAll(D d, const V* vectors, std::byte* out) {
   for (std::size_t i = 0; i < kCount; ++i) Store(vectors[i], d, out + kCodes * i);
@@ -246,11 +177,10 @@ HWY_INLINE void UpperWordsOf(const Results& results, V8 codes, V32* words) {
 template <int kInBits, int kOutBits, TableShape kShape, class Results>
 HWY_INLINE void LookUpStep(const Results& results, const std::byte* in, std::byte* out) {
   const D32 d32;
-  const V8 read = LoadCodes<kInBits>(in);
   if constexpr (kOutBits <= 8) {
-    StoreCodes<kOutBits>(results.Bytes(read), out);
+    StoreCodes<kOutBits>(results.Bytes(LoadCodes<kInBits>(in)), out);
   } else {
-    const V8 codes = Spread<static_cast<std::size_t>(kOutBits) / 8>(read);
+    const V8 codes = LoadSpread<kInBits, static_cast<std::size_t>(kOutBits) / 8>(in);
     if constexpr (kOutBits == 16) {
       V16 halves[2];
       HalvesOf<kShape>(results, codes, halves);
