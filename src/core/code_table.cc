@@ -38,19 +38,6 @@ TableShape ShapeOf(const std::uint64_t* results, int bits) {
   return TableShape::kWhole;
 }
 
-std::size_t PlanesOf(TableShape shape, int bits) {
-  const std::size_t width = bits <= 8 ? 1 : static_cast<std::size_t>(bits) / 8;
-  switch (shape) {
-    case TableShape::kUpper: return width / 2;
-    case TableShape::kTop:
-    case TableShape::kSigned16: return 2;
-    case TableShape::kSigned8: return 1;
-    case TableShape::kSigned32: return 4;
-    case TableShape::kWhole: break;
-  }
-  return width;
-}
-
 Extension ExtensionOf(const std::uint64_t* results, int from_bits, int to_bits) {
   bool zeros = true, sign = true;
   for (std::uint64_t code = 0; code <= detail::LowMask(from_bits); ++code) {
@@ -68,7 +55,8 @@ bool FillRows(const std::uint8_t* results, unsigned end, CodeRows* rows) {
   unsigned first = 0, last = end - 1;
   while (first < last && results[first + 1] == results[0]) ++first;
   while (last > first && results[last - 1] == results[end - 1]) --last;
-  rows->same_ends = first < last && results[0] == results[end - 1];
+  rows->same_ends =
+      rows->sign == CodeRows::Sign::kNegates && first < last && results[0] == results[end - 1];
   if (rows->same_ends) ++first;
   const unsigned count = (last - first) / 16 + 1;
   if (count > 8) return false;
@@ -120,6 +108,7 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
   rows.negative_zero = of_code[0x80];
   for (const auto sign : {CodeRows::Sign::kFlips, CodeRows::Sign::kNegates,
                           CodeRows::Sign::kReplaces, CodeRows::Sign::kIgnored}) {
+    if (!by_magnitude && sign != CodeRows::Sign::kFlips) break;
     unsigned end = 128;
     const unsigned above = of_code[127];
     while (end > 1 && !follows(sign, end - 1) && of_code[end - 1] == above &&

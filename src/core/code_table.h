@@ -23,6 +23,20 @@ enum class TableShape : std::uint8_t {
   kSigned32,  // the lower four of eight; the others repeat their sign
 };
 
+// The bytes that a table of a shape has, of results of so many bits.
+constexpr std::size_t PlanesOf(TableShape shape, int bits) {
+  const std::size_t width = bits < 8 ? 1 : static_cast<std::size_t>(bits) / 8;
+  switch (shape) {
+    case TableShape::kWhole: break;
+    case TableShape::kUpper: return width / 2;
+    case TableShape::kTop:
+    case TableShape::kSigned16: return 2;
+    case TableShape::kSigned8: return 1;
+    case TableShape::kSigned32: return 4;
+  }
+  return width;
+}
+
 // How a result follows from a code of at most four bits without a table.
 enum class Extension : std::uint8_t { kNone, kZeros, kSign };
 
@@ -30,13 +44,18 @@ enum class Extension : std::uint8_t { kNone, kZeros, kSign };
 // lies before the first row and after the last has the results of their ends, and negative codes
 // follow from positive ones.
 struct CodeRows {
-  enum class Index : std::uint8_t { kCode, kShiftedCode, kMagnitude, kAbsolute };
+  enum class Index : std::uint8_t {
+    kCode,
+    kShiftedCode,  // the highest bit inverted
+    kMagnitude,
+    kAbsolute,  // the sign flips
+  };
   enum class Sign : std::uint8_t { kIgnored, kFlips, kNegates, kReplaces };
-  std::uint8_t count = 0;          // 1, 2, 4 or 8; 0: not possible
-  Index index = Index::kCode;      // kShiftedCode: the highest bit inverted
+  std::uint8_t count = 0;  // 1, 2, 4 or 8; 0: not possible
+  Index index = Index::kCode;
   std::uint8_t first = 0;          // index of the first row's first result
   std::uint8_t last = 0;           // the last index whose result is looked up, from `first` on
-  bool same_ends = false;          // what lies before `first` has the result of `last`
+  bool same_ends = false;          // kNegates: what lies before `first` has the result of `last`
   Sign sign = Sign::kIgnored;      // what a negative code does to the result of its magnitude
   std::uint8_t negative = 0;       // the bits that kFlips inverts; what kReplaces puts in its place
   std::uint16_t above_from = 256;  // indices from here on have the result `above`

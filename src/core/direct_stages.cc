@@ -25,11 +25,27 @@ template <DataType kType>
 inline constexpr bool kBelow2To31 =
     (1 << detail::Row(kType).exponent_bits) - detail::Row(kType).bias <= 31;
 
+// Every byte but zero is one.
+template <DataType kTo> HWY_INLINE void BoolStep(const std::byte* in, std::byte* out) {
+  using Code = CodeOf<kTo>;
+  constexpr auto kOne = static_cast<Code>(
+      detail::CastCode(detail::Row(DataType::kBool), detail::Row(kTo), 1, CastOptions{}));
+  const hn::ScalableTag<Code> d;
+  for (std::size_t i = 0; i < sizeof(Code); ++i) {
+    const auto code =
+        hn::PromoteTo(d, Load(Like<std::uint8_t, decltype(d)>(), in + i * hn::Lanes(d)));
+    Store(hn::IfThenZeroElse(hn::Eq(code, hn::Zero(d)), hn::Set(d, kOne)), d,
+          out + i * HWY_MAX_BYTES);
+  }
+}
+
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from = detail::Row(kFrom);
   constexpr const TypeInfo& to = detail::Row(kTo);
-  if constexpr (to.is_float() && to.bits <= 8) {
+  if constexpr (kFrom == DataType::kBool && to.bits <= 32) {
+    BoolStep<kTo>(in, out);
+  } else if constexpr (to.is_float() && to.bits <= 8) {
     NarrowFloatStep<kFrom, kTo>(in, out, args);
   } else if constexpr (to.is_float() && to.bits == 16) {
     HalfFloatStep<kFrom, kTo>(in, out, args);
@@ -71,6 +87,7 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   }
   if (to.is_float()) {
     if (to.bits == 64) return false;
+    if (from.type == DataType::kBool) return true;
     if (to.bits == 32) return from.is_integer() && from.bits >= 32;
     return from.type != DataType::kFloat32 || to.type != DataType::kFloat16;
   }

@@ -172,7 +172,8 @@ template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} 
 #endif
 
 // The results of codes of eight bits by CodeRows.
-template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
+template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex, CodeRows::Sign kSign>
+class FewRowsLookup {
  public:
   explicit HWY_INLINE FewRowsLookup(const CodeRows& rows)
       : lookup_(rows.results),
@@ -185,13 +186,13 @@ template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRows
         same_ends_(rows.same_ends),
         has_above_(rows.above_from < 256),
         above_has_sign_(kSigned && rows.above_has_sign),
-        has_negative_zero_(kSigned && rows.has_negative_zero),
-        sign_(kSigned ? rows.sign : CodeRows::Sign::kIgnored) {}
+        has_negative_zero_(kSigned && rows.has_negative_zero) {}
   // What does not change is asked once for several vectors.
   template <std::size_t kVectors> HWY_INLINE void operator()(const V8* codes, V8* results) const {
     for (std::size_t i = 0; i < kVectors; ++i) results[i] = IndexOf(codes[i]);
     if constexpr (kRows < 8 || !kSigned) {
-      if (same_ends_) {  // below the first it wraps, beyond the last
+      if (kSign == CodeRows::Sign::kNegates &&
+          same_ends_) {  // below the first it wraps, beyond the last
         for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::Sub(results[i], first_);
       } else {
         for (std::size_t i = 0; i < kVectors; ++i)
@@ -201,15 +202,15 @@ template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRows
     }
     for (std::size_t i = 0; i < kVectors; ++i) results[i] = lookup_(results[i]);
     if (has_above_ && above_has_sign_) PutAbove<kVectors>(codes, results);
-    if (sign_ == CodeRows::Sign::kFlips) {
+    if constexpr (kSign == CodeRows::Sign::kFlips) {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::Xor(results[i], hn::And(Negative(codes[i]), negative_));
       }
-    } else if (sign_ == CodeRows::Sign::kNegates) {
+    } else if constexpr (kSign == CodeRows::Sign::kNegates) {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::And(Negate(results[i], codes[i]), Set((1u << kOutBits) - 1));
       }
-    } else if (sign_ == CodeRows::Sign::kReplaces) {
+    } else if constexpr (kSign == CodeRows::Sign::kReplaces) {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::IfThenElse(hn::MaskFromVec(Negative(codes[i])), negative_, results[i]);
       }
@@ -260,7 +261,6 @@ template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex> class FewRows
   RowsLookup<kRows> lookup_;
   V8 first_, last_, negative_, below_above_, above_, negative_zero_;
   bool same_ends_, has_above_, above_has_sign_, has_negative_zero_;
-  CodeRows::Sign sign_;
 };
 #endif
 

@@ -314,9 +314,9 @@ inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
 #if HWY_TARGET != HWY_AVX3_DL
 // -------------------------------------------------------------------- eight bits by few rows
 
-template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex>
+template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex, CodeRows::Sign kSign>
 void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
-  const FewRowsLookup<kOutBits, kRows, kIndex> lookup(rows);
+  const FewRowsLookup<kOutBits, kRows, kIndex, kSign> lookup(rows);
   constexpr std::size_t kVectors = 2;  // to a step
   constexpr std::size_t kJoined = HWY_TARGET == HWY_AVX2 ? 2 : 1;
   const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
@@ -338,10 +338,12 @@ void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const Code
 // More are slower than words, where these are looked up.
 inline constexpr std::size_t kMostRows = HWY_TARGET == HWY_AVX3 ? 2 : 8;
 
-template <int kOutBits, CodeRows::Index kIndex>
+template <int kOutBits, CodeRows::Index kIndex, CodeRows::Sign kSign>
 void FewRowsStageOf(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
   const auto stage = [&]<std::size_t kRows>() {
-    if constexpr (kRows <= kMostRows) FewRowsStage<kOutBits, kRows, kIndex>(in, out, n, rows);
+    if constexpr (kRows <= kMostRows) {
+      FewRowsStage<kOutBits, kRows, kIndex, kSign>(in, out, n, rows);
+    }
   };
   switch (rows.count) {
     case 1: return stage.template operator()<1>();
@@ -354,12 +356,25 @@ void FewRowsStageOf(const std::byte* in, std::byte* out, std::size_t n, const Co
 template <int kOutBits>
 void LookUpFewRows(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
   using Index = CodeRows::Index;
+  using Sign = CodeRows::Sign;
+  const auto stage = [&]<Index kIndex, Sign kSign>() {
+    FewRowsStageOf<kOutBits, kIndex, kSign>(in, out, n, rows);
+  };
+  const auto of_magnitude = [&]<Sign kSign>() {
+    stage.template operator()<Index::kMagnitude, kSign>();
+  };
   switch (rows.index) {
-    case Index::kCode: return FewRowsStageOf<kOutBits, Index::kCode>(in, out, n, rows);
+    case Index::kCode: return stage.template operator()<Index::kCode, Sign::kIgnored>();
     case Index::kShiftedCode:
-      return FewRowsStageOf<kOutBits, Index::kShiftedCode>(in, out, n, rows);
-    case Index::kMagnitude: return FewRowsStageOf<kOutBits, Index::kMagnitude>(in, out, n, rows);
-    case Index::kAbsolute: return FewRowsStageOf<kOutBits, Index::kAbsolute>(in, out, n, rows);
+      return stage.template operator()<Index::kShiftedCode, Sign::kIgnored>();
+    case Index::kAbsolute: return stage.template operator()<Index::kAbsolute, Sign::kFlips>();
+    case Index::kMagnitude: break;
+  }
+  switch (rows.sign) {
+    case Sign::kIgnored: return of_magnitude.template operator()<Sign::kIgnored>();
+    case Sign::kFlips: return of_magnitude.template operator()<Sign::kFlips>();
+    case Sign::kNegates: return of_magnitude.template operator()<Sign::kNegates>();
+    case Sign::kReplaces: return of_magnitude.template operator()<Sign::kReplaces>();
   }
 }
 #endif
@@ -373,18 +388,6 @@ HWY_NOINLINE void LookUpBy(const std::byte* in, std::byte* out, std::size_t n,
   ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, step);
 }
 
-constexpr std::size_t PlanesOf(TableShape shape, int out_bits) {
-  const std::size_t width = out_bits < 8 ? 1 : static_cast<std::size_t>(out_bits) / 8;
-  switch (shape) {
-    case TableShape::kWhole: return width;
-    case TableShape::kUpper: return width / 2;
-    case TableShape::kTop:
-    case TableShape::kSigned16: return 2;
-    case TableShape::kSigned8: return 1;
-    case TableShape::kSigned32: return 4;
-  }
-}
-
 #if HWY_TARGET != HWY_AVX3_DL
 void TruthStage(const std::byte* in, std::byte* out, std::size_t n, std::uint8_t mask) {
   const V8 bits = hn::Set(D8(), mask), one = hn::Set(D8(), std::uint8_t{1});
@@ -396,11 +399,11 @@ void TruthStage(const std::byte* in, std::byte* out, std::size_t n, std::uint8_t
 #endif
 
 // Where a byte is looked up in 16 rows, more than one byte to a code is slower than arithmetic;
-// where words are looked up, more than two, and integers are converted faster.
-template <int kInBits> constexpr std::size_t MostPlanes(bool of_integers) {
-  if (kInBits < 8 || HWY_TARGET == HWY_AVX3_DL) return 8;
-  return HWY_TARGET == HWY_AVX3 && !of_integers ? 2 : 1;
-}
+// where words are looked up, more than two.
+template <int kInBits>
+inline constexpr std::size_t kMostPlanes = kInBits < 8 || HWY_TARGET == HWY_AVX3_DL ? 8
+                                           : HWY_TARGET == HWY_AVX3                 ? 2
+                                                                                    : 1;
 
 template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
@@ -427,7 +430,7 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
       LookUpBy<8, kOutBits, kShape, Results<SumPlanes<kPlanes, kWindows>>>(in, out, n, args);
     };
     // More windows than one are slower than words.
-    constexpr bool kWords = HWY_TARGET == HWY_AVX3 && kPlanes <= MostPlanes<8>(false);
+    constexpr bool kWords = HWY_TARGET == HWY_AVX3 && kPlanes <= kMostPlanes<8>;
     if (args.table->sums.usable && args.table->sums.count <= 1) {
       return sums.template operator()<1>();
     } else if (args.table->sums.usable && !kWords) {
@@ -441,15 +444,15 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     return LookUpBy<kInBits, kOutBits, kShape, HalfResults<kInBits>>(in, out, n, args);
   }
 #endif
-  if constexpr (kPlanes <= MostPlanes<kInBits>(false)) {
+  if constexpr (kPlanes <= kMostPlanes<kInBits>) {
     LookUpBy<kInBits, kOutBits, kShape, Results<TablePlanes<kInBits, kPlanes>>>(in, out, n, args);
   }
 }
 
 template <int kInBits, int kOutBits, TableShape kShape> Stage StageOf(const CodeTable& table) {
   constexpr std::size_t kPlanes = PlanesOf(kShape, kOutBits);
-  if constexpr (kPlanes > MostPlanes<kInBits>(false) && !kHasSums) return nullptr;
-  const bool pays = kPlanes <= MostPlanes<kInBits>(table.of_integers);
+  if constexpr (kPlanes > kMostPlanes<kInBits> && !kHasSums) return nullptr;
+  const bool pays = kPlanes <= kMostPlanes<kInBits>;
   return pays || table.sums.usable ? &TableStage<kInBits, kOutBits, kShape> : nullptr;
 }
 
@@ -480,7 +483,8 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
   }
 #endif
   // Integers of eight bits are converted faster.
-  if (kInBits == 8 && kOutBits == 64 && table.of_integers) return nullptr;
+  constexpr int kConverted = HWY_TARGET == HWY_AVX3_DL ? 64 : 16;
+  if (kInBits == 8 && kOutBits >= kConverted && table.of_integers) return nullptr;
   switch (table.shape) {
     case TableShape::kWhole: return StageOf<kInBits, kOutBits, TableShape::kWhole>(table);
     case TableShape::kSigned8:
