@@ -8,6 +8,7 @@
 #define TENSORCAST_SRC_CORE_FLOAT_STEPS_INL_H_
 #endif
 
+#include "core/byte_keys-inl.h"
 #include "core/byte_tables-inl.h"
 #include "core/careful_step-inl.h"
 #include "core/wide_halves-inl.h"
@@ -145,13 +146,14 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
   V8 codes;
   if constexpr (!to_row.has_zero) {
     codes = Bytes<kOrder>(Bfloat16ToE8M0(halves[0], args), Bfloat16ToE8M0(halves[1], args));
+  } else if constexpr (from_row.is_float()) {
+    for (V16& half : halves) half = KeyAndRest<DataType::kBfloat16, kTo, 0>(half);
+    codes =
+        JoinSignBytes<kTo, kOrder>(RoundKeys<DataType::kBfloat16, kTo>(halves[0], halves[1], args),
+                                   SignBytes(signs[0], signs[1]));
   } else {
     for (V16& half : halves) {
-      if constexpr (from_row.is_integer()) {
-        half = NarrowInteger<kTo>(hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF})), args);
-      } else {
-        half = NarrowMagnitude<kTo>(half, args);
-      }
+      half = NarrowInteger<kTo>(hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF})), args);
     }
     codes = JoinSigns<kTo, kOrder>(halves[0], halves[1], signs[0], signs[1]);
   }
@@ -225,6 +227,25 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
     StoreCodes<to_row.bits>(codes, out);
     return;
   }
+#elif TENSORCAST_PACKS
+  if constexpr (to_row.has_zero) {
+    V8 codes;
+    if constexpr (IsInteger(from_row)) {
+      const auto magnitude = [&](V16 x) HWY_ATTR {
+        return NarrowInteger<kTo>(hn::And(x, set(0x7FFF)), args);
+      };
+      codes = JoinSigns<kTo, kOrder>(magnitude(a), magnitude(b), a, b);
+    } else {
+      constexpr DataType kKeyed =
+          kFrom == DataType::kFloat16 ? DataType::kFloat16 : DataType::kBfloat16;
+      if (HWY_UNLIKELY((!KeyCodes<kKeyed, kTo, kOrder>(a, b, args, &codes)))) {
+        CarefulStep<kFrom, kTo>(in, out, args);
+        return;
+      }
+    }
+    StoreCodes<to_row.bits>(codes, out);
+    return;
+  }
 #endif
   if constexpr (HasSpecials(from_row) && to_row.has_zero) {
     constexpr std::uint16_t kInfinity =
@@ -250,15 +271,6 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
       a = OddBfloat16FromFloat16(a);
       b = OddBfloat16FromFloat16(b);
     }
-#if HWY_TARGET == HWY_AVX2
-    const auto magnitude = [&](V16 x) HWY_ATTR {
-      const V16 bits = hn::And(x, set(0x7FFF));
-      return IsInteger(from_row) ? NarrowInteger<kTo>(bits, args)
-                                 : NarrowMagnitude<kTo>(bits, args);
-    };
-    StoreCodes<to_row.bits>(JoinSigns<kTo, kOrder>(magnitude(a), magnitude(b), a, b), out);
-    return;
-#endif
     a = Bfloat16ToNarrow<kTo>(a, args);
     b = Bfloat16ToNarrow<kTo>(b, args);
   }

@@ -61,9 +61,13 @@ HWY_INLINE V16 InOrder(V16 packed_once) {
 #endif
 }
 
-#if HWY_TARGET == HWY_AVX2
+#if TENSORCAST_PACKS
 // Bytes packed from two vectors of 16-bit lanes, in order.
-template <Order kOrder> HWY_INLINE V8 BytesInOrder(__m256i packed) {
+template <Order kOrder, class Raw> HWY_INLINE V8 BytesInOrder(Raw packed) {
+#if TENSORCAST_AVX512
+  static_assert(kOrder != Order::kWords);
+  return V8{_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed)};
+#else
   if constexpr (kOrder == Order::kPackedOnce) {
     return V8{_mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))};
   } else {
@@ -73,6 +77,29 @@ template <Order kOrder> HWY_INLINE V8 BytesInOrder(__m256i packed) {
         _mm256_shuffle_epi8(pairs, _mm256_broadcastsi128_si256(_mm_setr_epi8(
                                        0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15)))};
   }
+#endif
+}
+
+// The signs of two vectors of 16-bit lanes as those of bytes, packed.
+HWY_INLINE V8 SignBytes(V16 a, V16 b) {
+#if TENSORCAST_AVX512
+  return V8{_mm512_packs_epi16(a.raw, b.raw)};
+#else
+  return V8{_mm256_packs_epi16(a.raw, b.raw)};
+#endif
+}
+
+// Codes from magnitudes and from bytes that have their signs, both packed, in order.
+template <DataType kType, Order kOrder> HWY_INLINE V8 JoinSignBytes(V8 magnitude, V8 sign) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  const D8 d;
+  const D16 d16;
+  if constexpr (row.is_fnuz()) sign = hn::IfThenZeroElse(hn::Eq(magnitude, hn::Zero(d)), sign);
+  sign = hn::And(sign, hn::Set(d, std::uint8_t{0x80}));
+  if constexpr (row.bits < 8) {
+    sign = hn::BitCast(d, hn::ShiftRight<8 - row.bits>(hn::BitCast(d16, sign)));
+  }
+  return BytesInOrder<kOrder>(hn::Or(magnitude, sign).raw);
 }
 #endif
 
@@ -83,8 +110,7 @@ template <Order kOrder> HWY_INLINE V8 Bytes(V16 a, V16 b) {
   constexpr auto kEven = [](unsigned i) { return 2 * i; };
   return V8{_mm512_permutex2var_epi8(a.raw, ByteIndices<kEven>(), b.raw)};
 #else
-  const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-  return V8{_mm512_permutexvar_epi64(order, _mm512_packus_epi16(a.raw, b.raw))};
+  return BytesInOrder<kOrder>(_mm512_packus_epi16(a.raw, b.raw));
 #endif
 #elif HWY_TARGET == HWY_AVX2
   return BytesInOrder<kOrder>(_mm256_packus_epi16(a.raw, b.raw));
@@ -183,35 +209,30 @@ template <DataType kType> HWY_INLINE V16 NarrowMagnitude(V16 magnitude, const En
 #endif
 }
 
-#if HWY_TARGET == HWY_AVX2
+#if TENSORCAST_PACKS
 // The same where zero and numbers of at least 1 are all there is, none of which a narrow float has
 // as a subnormal.
 template <DataType kType> HWY_INLINE V16 NarrowInteger(V16 magnitude, const EncodeArgs& args) {
   constexpr const TypeInfo& row = detail::Row(kType);
   static_assert(row.has_zero && row.bias >= 1);
   constexpr int kShift = 7 - row.mantissa_bits;
-  const auto set = [](int bits) HWY_ATTR { return _mm256_set1_epi16(static_cast<short>(bits)); };
-  const __m256i most = set(static_cast<int>(args.narrow_most));
-  const __m256i fields =
-      _mm256_subs_epu16(_mm256_min_epu16(magnitude.raw, most), set((127 - row.bias) << 7));
-  const __m256i last = _mm256_and_si256(_mm256_srli_epi16(fields, kShift), set(1));
-  const __m256i half = _mm256_add_epi16(fields, set((1 << (kShift - 1)) - 1));
-  return V16{_mm256_srli_epi16(_mm256_add_epi16(half, last), kShift)};
+  const D16 d;
+  const auto set = [d](int bits) HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
+  const V16 most = set(static_cast<int>(args.narrow_most));
+  const V16 fields = hn::SaturatedSub(hn::Min(magnitude, most), set((127 - row.bias) << 7));
+  const V16 last = hn::And(hn::ShiftRight<kShift>(fields), set(1));
+  return hn::ShiftRight<kShift>(hn::Add(hn::Add(fields, set((1 << (kShift - 1)) - 1)), last));
 }
 
-// The codes of two vectors of magnitudes and of lanes that have their signs, which are joined in
-// bytes, in order.
+// The codes of two vectors of magnitudes and of lanes that have their signs, in order.
 template <DataType kType, Order kOrder>
 HWY_INLINE V8 JoinSigns(V16 low, V16 high, V16 low_sign, V16 high_sign) {
-  constexpr const TypeInfo& row = detail::Row(kType);
-  const __m256i magnitude = _mm256_packus_epi16(low.raw, high.raw);
-  __m256i sign = _mm256_packs_epi16(low_sign.raw, high_sign.raw);
-  if constexpr (row.is_fnuz()) {
-    sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(magnitude, _mm256_setzero_si256()), sign);
-  }
-  sign = _mm256_and_si256(sign, _mm256_set1_epi8(-0x80));
-  if constexpr (row.bits < 8) sign = _mm256_srli_epi16(sign, 8 - row.bits);
-  return BytesInOrder<kOrder>(_mm256_or_si256(magnitude, sign));
+#if TENSORCAST_AVX512
+  const V8 magnitude = {_mm512_packus_epi16(low.raw, high.raw)};
+#else
+  const V8 magnitude = {_mm256_packus_epi16(low.raw, high.raw)};
+#endif
+  return JoinSignBytes<kType, kOrder>(magnitude, SignBytes(low_sign, high_sign));
 }
 #endif
 

@@ -38,6 +38,14 @@ using DF64 = hn::ScalableTag<double>;
 #define TENSORCAST_AVX512 0
 #endif
 
+// Where nothing permutes bytes across blocks, so that two vectors become one by packing.
+#undef TENSORCAST_PACKS
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#define TENSORCAST_PACKS 1
+#else
+#define TENSORCAST_PACKS 0
+#endif
+
 // As many lanes of another type; as many bytes of half a vector.
 template <class T, class D> using Like = hn::Rebind<T, D>;
 

@@ -1,0 +1,178 @@
+// Rounding to narrow floats in bytes, where nothing looks up 64 of them at once: AVX2, and AVX-512
+// without VBMI. Included per target.
+//
+// A magnitude is brought to 16 bits of which the upper byte is a key: some bits of the exponent and
+// as many of the mantissa as the narrow float has. The lower byte is the rest, rounded to odd. A
+// normal number's code is its key, which grows by one where the rest and the key's last bit say so,
+// less a constant. All that rounding asks of a subnormal is its key, which is looked up, and
+// whether there is a rest: the middles between two subnormals have no more digits than the key has.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_BYTE_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_BYTE_KEYS_INL_H_
+#undef TENSORCAST_SRC_CORE_BYTE_KEYS_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_BYTE_KEYS_INL_H_
+#endif
+
+#include "core/halves-inl.h"
+
+#if TENSORCAST_PACKS
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+// The keys that kFrom, float16 or bfloat16, has for kTo.
+template <DataType kFrom, DataType kTo> struct Keys {
+  static constexpr const TypeInfo& from = detail::Row(kFrom);
+  static constexpr const TypeInfo& to = detail::Row(kTo);
+  static constexpr int m = to.mantissa_bits;
+  static constexpr bool kIsFloat16 = kFrom == DataType::kFloat16;
+  // float16 to floats of its exponents, or one fewer below: subnormals are subnormal there, too.
+  static constexpr bool kSameExponents = kIsFloat16 && to.exponent_bits == from.exponent_bits;
+  static constexpr int kMantissaBits = std::max(m, 2);
+  // With more bits than the code has, or where there are so few, every key is looked up.
+  static constexpr bool kAllLookedUp = kMantissaBits != m;
+  // Exponents are counted from that of half the least subnormal, whose keys begin at kFirst.
+  static constexpr int kFirstExponent = from.bias - to.bias - m;
+  static constexpr int kFirst = kIsFloat16 && !kSameExponents ? kFirstExponent << kMantissaBits : 0;
+  // What a normal number's key has more than its code; what is looked up has it, too.
+  static constexpr int kOffset = kSameExponents ? 0 : kAllLookedUp ? 1 : kFirst + (m << m);
+  // The first key that is beyond the range, of a power of two or the largest code's successor.
+  static constexpr int kBeyond = [] {
+    const int code = static_cast<int>(detail::MaxFiniteMagnitude(to)) + 1;
+    return kAllLookedUp ? kFirst + ((m + (code >> m)) << kMantissaBits) : code + kOffset;
+  }();
+  static constexpr int kLookedUp = kAllLookedUp ? kBeyond - kFirst + 1 : (m + 1) << m;
+
+  static_assert(kAllLookedUp || m == kMantissaBits);
+  static_assert(!kAllLookedUp ||
+                (static_cast<int>(detail::MaxFiniteMagnitude(to)) + 1) % (1 << m) == 0);
+  static_assert(kSameExponents || (kFirstExponent > 0 && kLookedUp <= 32 && kBeyond < 255));
+  static_assert(!kSameExponents || (m == 2 && (to.bias == 15 || to.bias == 16)));
+
+  // Twice the code and the offset, less one; one less yet where the key itself is a middle that
+  // goes down to an even code. The mean with 0 or 1 for the rest, rounded up, is the code.
+  static constexpr auto kCodes = [] {
+    std::array<std::uint8_t, 32> codes{};
+    for (int key = 0; key < kLookedUp; ++key) {
+      const int exponent = key >> kMantissaBits;
+      const int power = std::max(exponent - (m + 1), 0);
+      const int significand = (1 << kMantissaBits | (key & ((1 << kMantissaBits) - 1))) << exponent;
+      const int shift = kMantissaBits + 1 + power;
+      const int half = 1 << (shift - 1);
+      const int code = (power << m) + ((significand + half) >> shift);
+      const bool goes_down = significand % (2 * half) == half && (significand >> shift) % 2 == 0;
+      codes[static_cast<std::size_t>(key)] =
+          static_cast<std::uint8_t>(2 * (code + kOffset) - (goes_down ? 2 : 1));
+    }
+    return codes;
+  }();
+};
+
+// The lower bytes of two vectors of 16-bit lanes, and the upper ones, packed once.
+struct BytePlanes {
+  V8 lower, upper;
+};
+HWY_INLINE BytePlanes SplitBytes(V16 a, V16 b) {
+  const D8 d8;
+  const D64 d64;
+  alignas(16) static constexpr std::uint8_t kApart[16] = {0, 2, 4, 6, 8, 10, 12, 14,
+                                                          1, 3, 5, 7, 9, 11, 13, 15};
+  const auto split = [&](V16 x) HWY_ATTR {
+    return hn::BitCast(d64, hn::TableLookupBytes(hn::BitCast(d8, x), hn::LoadDup128(d8, kApart)));
+  };
+  const auto low = split(a), high = split(b);
+  return {hn::BitCast(d8, hn::InterleaveLower(d64, low, high)),
+          hn::BitCast(d8, hn::InterleaveUpper(d64, low, high))};
+}
+
+// Whether a 16-bit lane is above the limit.
+HWY_INLINE bool AnyAbove(V16 x, std::uint16_t limit) {
+#if TENSORCAST_AVX512
+  return _mm512_cmpgt_epu16_mask(x.raw, _mm512_set1_epi16(static_cast<short>(limit))) != 0;
+#else
+  const __m256i above = _mm256_subs_epu16(x.raw, _mm256_set1_epi16(static_cast<short>(limit)));
+  return !_mm256_testz_si256(above, above);
+#endif
+}
+
+// A magnitude, shifted left by kLeft, to a key and its rest; not Inf, not NaN.
+template <DataType kFrom, DataType kTo, int kLeft> HWY_INLINE V16 KeyAndRest(V16 magnitude) {
+  using K = Keys<kFrom, kTo>;
+  const D16 d;
+  const auto set = [d](int bits) HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
+  if constexpr (K::kIsFloat16) {
+    static_assert(kLeft == K::kMantissaBits - 2);
+    if constexpr (K::kSameExponents && K::to.bias == 16) {
+      return hn::Add(magnitude, hn::Min(magnitude, set(0x400)));
+    }
+    return magnitude;
+  } else {
+    constexpr int kMore = K::kMantissaBits + 1 - kLeft;
+    const V16 above = hn::SaturatedSub(magnitude, set(K::kFirstExponent << (7 + kLeft)));
+    return hn::ShiftLeft<kMore>(hn::Min(above, set(K::kBeyond << (8 - kMore))));
+  }
+}
+
+// Two vectors of keys and rests to the magnitudes of codes, packed once.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE V8 RoundKeys(V16 a, V16 b, const EncodeArgs& args) {
+  using K = Keys<kFrom, kTo>;
+  const D8 d;
+  const auto set = [d](std::uint32_t bits)
+                       HWY_ATTR { return hn::Set(d, static_cast<std::uint8_t>(bits)); };
+  const BytePlanes planes = SplitBytes(a, b);
+  const V8 rest = planes.lower;
+  V8 key = planes.upper;
+  V8 code;
+  if constexpr (!K::kAllLookedUp) {
+    const V8 last = hn::Or(rest, hn::And(key, set(1)));
+    code = hn::Add(key, hn::Min(hn::SaturatedSub(last, set(128)), set(1)));
+  } else if constexpr (K::kIsFloat16) {
+    key = hn::Min(key, set(K::kBeyond));
+  }
+  if constexpr (!K::kSameExponents) {
+    // Rows of 16: what is below a row finds zero, and what is above it no more than its own code.
+    const auto look_up = [&](int row) HWY_ATTR {
+      const int first = K::kFirst + 16 * row;
+      const V8 index = first == 0 ? key : hn::Sub(key, set(static_cast<std::uint32_t>(first)));
+      return hn::TableLookupBytesOr0(hn::LoadDup128(d, K::kCodes.data() + 16 * row), index);
+    };
+    V8 looked_up = look_up(0);
+    if constexpr (K::kLookedUp > 16) looked_up = hn::Max(looked_up, look_up(1));
+    looked_up = hn::AverageRound(looked_up, hn::Min(rest, set(1)));
+    code = K::kAllLookedUp ? looked_up : hn::Max(code, looked_up);
+  }
+  code = hn::Min(code, set(args.overflow + K::kOffset));
+  return K::kOffset == 0 ? code : hn::SaturatedSub(code, set(K::kOffset));
+}
+
+// Two vectors of float16, or of bfloat16 rounded to odd, to codes. False where one is Inf or NaN.
+template <DataType kFrom, DataType kTo, Order kOrder>
+HWY_INLINE bool KeyCodes(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
+  using K = Keys<kFrom, kTo>;
+  const D16 d;
+  // Doubling drops the sign.
+  constexpr int kLeft = K::kIsFloat16 ? K::kMantissaBits - 2 : 1;
+  static_assert(kLeft == 0 || kLeft == 1);
+  const auto magnitude = [d](V16 x) HWY_ATTR {
+    return kLeft == 1 ? hn::Add(x, x) : hn::And(x, hn::Set(d, std::uint16_t{0x7FFF}));
+  };
+  const V16 low = magnitude(a), high = magnitude(b);
+  constexpr int kInfinity = K::kIsFloat16 ? 0x7C00 : kBfloat16Infinity;
+  if (HWY_UNLIKELY(
+          AnyAbove(hn::Max(low, high), static_cast<std::uint16_t>((kInfinity << kLeft) - 1)))) {
+    return false;
+  }
+  *codes =
+      JoinSignBytes<kTo, kOrder>(RoundKeys<kFrom, kTo>(KeyAndRest<kFrom, kTo, kLeft>(low),
+                                                       KeyAndRest<kFrom, kTo, kLeft>(high), args),
+                                 SignBytes(a, b));
+  return true;
+}
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // TENSORCAST_PACKS
+
+#endif  // TENSORCAST_SRC_CORE_BYTE_KEYS_INL_H_
