@@ -143,8 +143,8 @@ HWY_INLINE V8 RoundKeys(V16 a, V16 b, const EncodeArgs& args) {
     looked_up = hn::AverageRound(looked_up, hn::Min(rest, set(1)));
     code = K::kAllLookedUp ? looked_up : hn::Max(code, looked_up);
   }
-  code = hn::Min(code, set(args.overflow + K::kOffset));
-  return K::kOffset == 0 ? code : hn::SaturatedSub(code, set(K::kOffset));
+  if constexpr (K::kOffset != 0) code = hn::SaturatedSub(code, set(K::kOffset));
+  return hn::Min(code, set(args.overflow));
 }
 
 // Two vectors of float16, or of bfloat16 rounded to odd, to codes. False where one is Inf or NaN.
