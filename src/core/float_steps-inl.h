@@ -29,12 +29,13 @@ constexpr Through ThroughOf(const TypeInfo& from, const TypeInfo& to) {
   return from.is_integer() && overflows ? Through::kNearest : Through::kOdd;
 }
 
-#if HWY_TARGET == HWY_AVX2
+#if TENSORCAST_PACKS
 // Integers to floats of fewer than eight bits, the largest of which is below 32: by a table of
-// magnitudes, to which packing brings them.
+// magnitudes, to which packing brings them. AVX-512 converts wide ones as fast.
 template <DataType kFrom, DataType kTo>
 inline constexpr bool kByMagnitude =
-    detail::Row(kFrom).is_integer() && detail::Row(kTo).is_float() && detail::Row(kTo).bits < 8;
+    detail::Row(kFrom).is_integer() && detail::Row(kTo).is_float() && detail::Row(kTo).bits < 8 &&
+    (detail::Row(kFrom).bits == 16 || !TENSORCAST_AVX512);
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
   constexpr const TypeInfo& from = detail::Row(kFrom);
@@ -50,13 +51,14 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
     return codes;
   }();
   // Signed bytes; unsigned sources are brought below 128 first.
-  __m256i packed;
+  V8 packed;
   if constexpr (from.bits == 16) {
     const auto half = [&](std::size_t i) HWY_ATTR {
-      const __m256i x = Load(D16(), in + 32 * i).raw;
-      return from.has_sign ? x : _mm256_min_epu16(x, _mm256_set1_epi16(INT8_MAX));
+      const V16 x = Load(D16(), in + HWY_MAX_BYTES * i);
+      return from.has_sign ? x : hn::Min(x, hn::Set(D16(), std::uint16_t{INT8_MAX}));
     };
-    packed = _mm256_packs_epi16(half(0), half(1));
+    packed = SignBytes(half(0), half(1));
+#if HWY_TARGET == HWY_AVX2
   } else {
     const auto word = [&](std::size_t i) HWY_ATTR {
       const __m256i most = _mm256_set1_epi32(INT32_MAX);
@@ -77,30 +79,35 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
         }
       }
     };
-    packed = _mm256_packs_epi16(_mm256_packs_epi32(word(0), word(1)),
-                                _mm256_packs_epi32(word(2), word(3)));
+    packed = SignBytes(V16{_mm256_packs_epi32(word(0), word(1))},
+                       V16{_mm256_packs_epi32(word(2), word(3))});
+#endif
   }
   constexpr Order kOrder = from.bits == 16   ? Order::kElements
                            : from.bits == 32 ? Order::kPackedOnce
                                              : Order::kWords;
-  const __m256i bytes = BytesInOrder<kOrder>(packed).raw;
-  const __m256i magnitude = _mm256_min_epu8(_mm256_abs_epi8(bytes), _mm256_set1_epi8(kMost));
-  const auto look_up = [magnitude](std::size_t row) HWY_ATTR {
-    const auto codes = reinterpret_cast<const __m128i*>(kCodes.data() + 16 * row);
-    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_load_si128(codes)), magnitude);
+  const D8 d;
+  const hn::RebindToSigned<D8> di;
+  const V8 bytes = BytesInOrder<kOrder>(packed.raw);
+  const V8 magnitude = hn::Min(hn::BitCast(d, hn::Abs(hn::BitCast(di, bytes))),
+                               hn::Set(d, static_cast<std::uint8_t>(kMost)));
+  const auto look_up = [&](std::size_t row) HWY_ATTR {
+    return hn::TableLookupBytes(hn::LoadDup128(d, kCodes.data() + 16 * row), magnitude);
   };
-  __m256i codes = look_up(0);
+  V8 codes = look_up(0);
   if constexpr (kMost == 31) {
-    const __m256i upper = _mm256_cmpgt_epi8(magnitude, _mm256_set1_epi8(15));
-    codes = _mm256_blendv_epi8(codes, look_up(1), upper);
+    const auto upper = hn::Gt(hn::BitCast(di, magnitude), hn::Set(di, std::int8_t{15}));
+    codes = hn::IfThenElse(hn::RebindMask(d, upper), look_up(1), codes);
   }
   if constexpr (from.has_sign) {
-    const __m256i sign = _mm256_and_si256(bytes, _mm256_set1_epi8(-0x80));
-    codes = _mm256_or_si256(codes, _mm256_srli_epi16(sign, 8 - to.bits));
+    const V8 sign = hn::And(bytes, hn::Set(d, std::uint8_t{0x80}));
+    codes = hn::Or(codes, hn::BitCast(d, hn::ShiftRight<8 - to.bits>(hn::BitCast(D16(), sign))));
   }
-  StoreCodes<to.bits>(V8{codes}, out);
+  StoreCodes<to.bits>(codes, out);
 }
+#endif
 
+#if HWY_TARGET == HWY_AVX2
 // From 64 and 32 bits, but float32.
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
@@ -194,8 +201,10 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
     }
   }
 #endif
-#if HWY_TARGET == HWY_AVX2
+#if TENSORCAST_PACKS
   if constexpr (kByMagnitude<kFrom, kTo>) return MagnitudeStep<kFrom, kTo>(in, out);
+#endif
+#if HWY_TARGET == HWY_AVX2
   if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
     return WideToNarrowStep<kFrom, kTo>(in, out, args);
   }
