@@ -184,15 +184,6 @@ template <DataType kType> HWY_INLINE V16 NarrowMagnitude(V16 magnitude, const En
   const V16 a = hn::Min(magnitude, set(static_cast<int>(args.narrow_most)));
   const V16 normal = hn::ShiftLeft<1 + m>(hn::Sub(a, set(kRebias)));
   const V16 significand = hn::Or(hn::And(a, set(0x7F)), set(0x80));
-#if TENSORCAST_AVX512
-  const V16 shift = hn::Sub(hn::ShiftRight<7>(a), set(kUnshifted));
-  const V16 subnormal = V16{_mm512_sllv_epi16(significand.raw, shift.raw)};  // beyond 15: zero
-  const __mmask32 is_subnormal = _mm512_cmplt_epu16_mask(a.raw, set(kLeastNormal).raw);
-  const __m512i fields = _mm512_mask_mov_epi16(normal.raw, is_subnormal, subnormal.raw);
-  const __mmask32 is_odd = _mm512_test_epi16_mask(fields, set(0x100).raw);
-  const __m512i half = _mm512_add_epi16(fields, set(0x7F).raw);
-  return hn::ShiftRight<8>(V16{_mm512_mask_add_epi16(half, is_odd, half, set(1).raw)});
-#else
   // Powers of two by a byte table: the upper bytes, and exponents below, look up zero.
   const D8 d8;
   alignas(16) static constexpr std::uint8_t kPowers[16] = {1, 2, 4, 8, 16, 32, 64, 128};
@@ -206,7 +197,6 @@ template <DataType kType> HWY_INLINE V16 NarrowMagnitude(V16 magnitude, const En
   const V16 fields = hn::IfThenElse(hn::RebindMask(d, is_normal), normal, subnormal);
   const V16 last = hn::And(hn::ShiftRight<8>(fields), set(1));
   return hn::ShiftRight<8>(hn::Add(hn::Add(fields, set(0x7F)), last));
-#endif
 }
 
 #if TENSORCAST_PACKS
