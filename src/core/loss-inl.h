@@ -376,6 +376,7 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
   hn::Vec<decltype(di)> counts[kLossKinds];
   for (auto& lanes_counts : counts) lanes_counts = hn::Zero(di);
   auto finite = hn::Zero(di), compared = finite, compared_nonzero = finite;
+  auto out_of_range = finite;  // what wrapped or became a limit
   const auto add = [&](auto& to, auto mask) HWY_ATTR {
     to = hn::Add(to, hn::VecFromMask(di, hn::RebindMask(di, mask)));
   };
@@ -396,8 +397,8 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     const auto beyond = limits.Beyond(x, i);
     const auto inexact = hn::Not(exact);
     const auto no_zero = hn::And(hn::Gt(x_magnitude, zero), hn::Gt(y_magnitude, zero));
-    if (HWY_LIKELY(hn::AllTrue(d, hn::AndNot(beyond, hn::And(both, no_zero))))) {
-      // A vector of ordinary elements among others: of these nothing else is to be asked.
+    if (HWY_LIKELY(hn::AllTrue(d, hn::And(both, no_zero)))) {
+      // A vector of numbers other than zero: of these little else is to be asked.
       const auto error = any_error;
       lanes.squares = hn::Add(lanes.squares, hn::Mul(x, x));
       lanes.errors = hn::Add(lanes.errors, hn::Mul(error, error));
@@ -407,9 +408,13 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
       lanes.GrowRelative(lanes.MayBeLarger(error, x_magnitude), error, x_magnitude);
       ordinary += hn::Lanes(d);
       count(Loss::kExact, exact);
-      count(Loss::kRounded, inexact);
       count(Loss::kToSubnormal, hn::Lt(y_magnitude, limits.LeastNormal(i)));
       if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
+      if (!hn::AllFalse(d, beyond)) {
+        add(out_of_range, hn::And(inexact, beyond));
+        if (params.beyond_undefined) count(Loss::kUndefined, beyond);
+      }
+      count(Loss::kRounded, hn::AndNot(beyond, inexact));
       continue;
     }
     const auto value = hn::IfThenElseZero(both, x);
@@ -461,7 +466,7 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     }
     if (params.wraps) {
       const auto wrapped = hn::And(rest, hn::And(beyond, x_finite));
-      count(Loss::kWrapped, wrapped);
+      add(out_of_range, wrapped);
       rest = hn::AndNot(wrapped, rest);
     }
     const auto to_infinity = hn::And(rest, hn::Eq(y_magnitude, infinity));
@@ -469,7 +474,7 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     rest = hn::AndNot(to_infinity, rest);
     if (!params.wraps) {
       const auto to_limit = hn::And(rest, beyond);
-      count(Loss::kToLimit, to_limit);
+      add(out_of_range, to_limit);
       rest = hn::AndNot(to_limit, rest);
     }
     count(Loss::kToZero, hn::And(rest, y_zero));
@@ -482,6 +487,8 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
   };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind)
     stretch->counts[kind] += total(counts[kind]);
+  stretch->counts[static_cast<std::size_t>(params.wraps ? Loss::kWrapped : Loss::kToLimit)] +=
+      total(out_of_range);
   stretch->finite += ordinary + total(finite);
   stretch->compared += ordinary + total(compared);
   stretch->compared_nonzero += ordinary + total(compared_nonzero);
