@@ -90,6 +90,7 @@ std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const D
   }
   if (decided.repacked) {
     for (const std::string& text : RepackNotes(survey, decisions)) note(text);
+    for (std::string& text : sink.NotesOn(decisions)) notes.push_back(std::move(text));
     return notes;
   }
   for (const std::string& text : AppliedText(survey, decisions)) note(text);

@@ -140,6 +140,19 @@ void CheckScaled(const Sink& sink, const std::string& path, std::span<const Tens
 
 namespace {
 
+// The input's tensors under the names and in the shapes that the output's have.
+formats::FileContents RenamedAsRepacked(const Survey& survey, std::span<const Decision> decisions) {
+  formats::FileContents renamed;
+  renamed.tensors = survey.tensors();
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    if (decisions[i].repacked == nullptr) continue;
+    const scale::WrittenTensor& codes = decisions[i].repacked->tensors().front();
+    renamed.tensors[i].name = codes.name;
+    renamed.tensors[i].shape = codes.shape;
+  }
+  return renamed;
+}
+
 void PlanRepacked(const Survey& survey, Repacked repacked, const Sink& sink,
                   const std::string& output, FilePlan& plan) {
   plan.reader = survey.opened.reader;
@@ -148,6 +161,7 @@ void PlanRepacked(const Survey& survey, Repacked repacked, const Sink& sink,
   std::optional<std::vector<std::size_t>> left = std::move(repacked.left);
   LeaveOutUnread(survey, left);
   plan.left_out = survey.tensors().size() - left->size();
+  sink.Arrange(RenamedAsRepacked(survey, plan.decisions), left);
   AddJobs(*plan.reader, survey.path, &*left, plan);
   plan.globals = std::make_unique<SharedGlobals>();
   if (sink.holds_scaled_weights()) {

@@ -137,10 +137,19 @@ class GgufSink final : public Sink {
     }
   }
   std::vector<std::string> NotesOn(std::span<const Decision> decisions) const override {
-    std::size_t n = 0;
+    std::size_t n = 0, stay = 0;  // those that a repacking leaves as they are
     for (std::size_t i = 0; i < decisions.size(); ++i) {
+      const DataType type = contents_.tensors[i].type;
       n += !decisions[i].by_name && decisions[i].to == DataType::kFloat32 &&
-           contents_.tensors[i].type != DataType::kFloat32 && IsKept(i);
+           type != DataType::kFloat32 && IsKept(i);
+      stay += decisions[i].reason == Reason::kNotQuantised &&
+              (type == DataType::kFloat16 || type == DataType::kBfloat16) && IsKept(i);
+    }
+    if (stay != 0) {
+      return {words::PathText(path_) + ": " + words::CountText(stay, "tensor") +
+              (stay == 1 ? " stays what it is" : " stay what they are") +
+              ", and GGUF's readers want vectors and small tensors in float32: cast " +
+              (stay == 1 ? "it" : "them") + " before (--to f32 --tensor NAME)"};
     }
     if (n == 0) return {};
     return {words::PathText(path_) + ": " + words::CountText(n, "tensor") +
