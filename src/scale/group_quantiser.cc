@@ -204,7 +204,8 @@ std::optional<GroupNumbersMade> GroupQuantiser::WithScale(const GroupNumbersMade
 // Symmetric codes have one that is 0: the bias is that of the middle, a power of two times the
 // scale.
 bool GroupQuantiser::SetMiddleBias(GroupNumbersMade& made) const {
-  made.bias = -(rule_.codes() / 2) * made.scale;
+  const int middle = rule_.codes() / 2;
+  made.bias = -middle * made.scale;
   return std::fabs(made.bias) <= detail::LimitsOf(*FindType(rule_.scale)).greatest;
 }
 
