@@ -204,11 +204,14 @@ HWY_INLINE void LowBitsVector(const std::byte* in, std::byte* out) {
       // What is to be joined stands side by side.
       if constexpr (kBytes == 8 && kBits == 2) codes = UnitsInOrder<2>(codes);
     }
-    constexpr int kUnit = 1 << kBits % 8;
-    joined[i] = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(kUnit << 8 | 1));
-    if constexpr (kBits == 8) joined[i] = codes;
-    if constexpr (kBits == 2) {
-      joined[i] = _mm256_madd_epi16(joined[i], _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
+    if constexpr (kBits == 8) {
+      joined[i] = codes;
+    } else {
+      constexpr int kUnit = 1 << kBits;
+      joined[i] = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(kUnit << 8 | 1));
+      if constexpr (kBits == 2) {
+        joined[i] = _mm256_madd_epi16(joined[i], _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
+      }
     }
   }
   // Packing leaves as many elements side by side as a block has of the source's width.

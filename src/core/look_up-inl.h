@@ -234,9 +234,10 @@ class FewRowsLookup {
   static HWY_INLINE V8 Negate(V8 result, V8 code) {
 #if HWY_TARGET == HWY_AVX2
     return V8{_mm256_sign_epi8(result.raw, code.raw)};  // zero where the code is
-#endif
+#else
     const V8 negative = Negative(code);
     return hn::Sub(hn::Xor(result, negative), negative);
+#endif
   }
   static HWY_INLINE V8 IndexOf(V8 code) {
     const hn::RebindToSigned<D8> di;

@@ -260,6 +260,7 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
         _mm_storeu_si128(to, _mm512_cvtepi32_epi8(fours));
       } else {
         static_assert(kBits == 6);
+        // Twelve bytes of each block, which then stand side by side.
         const __m512i gather = _mm512_broadcast_i32x4(
             _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
         const __m512i bytes = _mm512_permutexvar_epi32(
@@ -267,34 +268,6 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
             _mm512_shuffle_epi8(fours, gather));
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(bytes));
         _mm_storeu_si128(to + 2, _mm512_extracti32x4_epi32(bytes, 2));
-      }
-    }
-  }
-}
-#elif HWY_TARGET == HWY_AVX3
-template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
-  if constexpr (kBits == 8) {
-    Store(codes, D8(), out);
-  } else {
-    constexpr int kUnit = 1 << kBits;
-    const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(kUnit << 8 | 1));
-    const auto to = reinterpret_cast<__m256i*>(out);
-    if constexpr (kBits == 4) {
-      _mm256_storeu_si256(to, _mm512_cvtepi16_epi8(pairs));
-    } else {
-      const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32((kUnit * kUnit) << 16 | 1));
-      if constexpr (kBits == 6) {
-        // Twelve bytes of each block, which then stand side by side.
-        const __m512i gather = _mm512_broadcast_i32x4(
-            _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-        const __m512i order =
-            _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
-        const __m512i bytes = _mm512_permutexvar_epi32(order, _mm512_shuffle_epi8(fours, gather));
-        _mm256_storeu_si256(to, _mm512_castsi512_si256(bytes));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 1), _mm512_extracti32x4_epi32(bytes, 2));
-      } else {
-        static_assert(kBits == 2);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(fours));
       }
     }
   }
