@@ -239,7 +239,8 @@ def plan(
         .pth, .bin and .ckpt.
     to : type, optional
         Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
-        int8-row, int4-group, int8-group, mxfp8, mxfp6, mxfp4, nvfp4, or of a .gguf q8_0, q5_1, q5_0, q4_1, q4_0.
+        int8-row, int4-group, int8-group, mxfp8, mxfp6, mxfp4, nvfp4, or of a .gguf q8_0, q5_1, q5_0,
+        q4_1, q4_0.
     rules : mapping or pairs of str and type
         Patterns of names, and what tensors that match become; the first that matches wins.
     only, exclude : iterable of str

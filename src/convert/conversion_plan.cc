@@ -33,17 +33,6 @@ std::string ReadTwiceText(const FilePlan& plan) {
          (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
 }
 
-// GGUF's blocks have one rule, whichever a format has elsewhere where none is asked for.
-void CheckRuleOfBlocks(const Destination& to, ScaleRule asked, const std::string& output) {
-  const scale::ScaledFormat* const format = scale::RowOf(to.format);
-  if (format == nullptr || asked == scale::RuleOfBlocks(*format)) return;
-  throw Error(ErrorKind::kArguments,
-              words::PathText(output) + ": blocks of " + std::string(format->name) +
-                  " have a scale by the rule " +
-                  std::string(scale::RuleName(*format, scale::RuleOfBlocks(*format))) + " alone",
-              output);
-}
-
 // What the request asks of an output that this one has not.
 void CheckRequest(const Request& request, const PlannedFile& file, const Survey& survey) {
   if (!request.layout.empty() && request.layout != scale::kModelLayout && file.sink->has_graph()) {
@@ -63,12 +52,6 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
                 words::PathText(file.output) + ": a model's scales do not follow the rule " +
                     std::string(ScaleRuleName(*request.scale_rule)) + "; it is for tensor files",
                 file.output);
-  }
-  if (request.scale_rule && file.sink->holds_blocks()) {
-    CheckRuleOfBlocks(request.to.value_or(Destination()), *request.scale_rule, file.output);
-    for (const RequestedRule& rule : request.rules) {
-      CheckRuleOfBlocks(rule.to, *request.scale_rule, file.output);
-    }
   }
   const bool is_directory =
       survey.opened.checkpoint != nullptr && checkpoint::IsDirectoryName(file.output);
@@ -110,7 +93,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     const Survey& survey = surveys.emplace_back(OpenSurvey(names.input, opening));
     file.input = names.input;
     file.output = names.output;
-    file.sink = OpenSink(names.output, survey.opened, request.like, opening);
+    file.sink = OpenSink(names.output, survey.opened, request.like, request.scale_rule, opening);
     CheckRequest(request, file, survey);
     file.input_bytes = survey.reader().file_bytes();
     file.input_tensors = survey.tensors().size();

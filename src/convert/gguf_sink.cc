@@ -113,10 +113,11 @@ class GgufExample {
 class GgufSink final : public Sink {
  public:
   GgufSink(std::string path, const formats::FileContents& contents,
-           std::optional<GgufExample> example)
+           std::optional<GgufExample> example, std::optional<ScaleRule> rule)
       : path_(std::move(path)),
         contents_(contents),
         example_(std::move(example)),
+        rule_(rule),
         architecture_(ArchitectureOf(example_ ? example_->contents() : contents)) {}
 
   bool holds_blocks() const override { return true; }
@@ -232,7 +233,7 @@ class GgufSink final : public Sink {
     form.dialect = gguf;
     form.layout = &*layout;
     form.rule = scale::RuleOfBlocks(*asked.format);
-    if (asked.rule != form.rule && asked.rule != asked.format->rules.front().rule) {
+    if (rule_ && *rule_ != form.rule) {
       throw files::Error(core::ErrorKind::kArguments,
                          words::PathText(path_) + ": blocks of " + std::string(asked.format->name) +
                              " have a scale by the rule " +
@@ -260,16 +261,18 @@ class GgufSink final : public Sink {
   const std::string path_;
   const formats::FileContents& contents_;
   const std::optional<GgufExample> example_;
+  const std::optional<ScaleRule> rule_;  // of scales, that is asked for
   const std::string_view architecture_;
 };
 
 }  // namespace
 
 std::unique_ptr<Sink> OpenGgufSink(const std::string& path, const formats::FileContents& input,
-                                   const std::string& like, const Opening& opening) {
+                                   const std::string& like, std::optional<ScaleRule> rule,
+                                   const Opening& opening) {
   std::optional<GgufExample> example;
   if (!like.empty()) example.emplace(like, opening);
-  return std::make_unique<GgufSink>(path, input, std::move(example));
+  return std::make_unique<GgufSink>(path, input, std::move(example), rule);
 }
 
 }  // namespace tensorcast::convert

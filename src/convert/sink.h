@@ -76,10 +76,12 @@ class Sink {
 
 // A sink for the ending of `path`, of what `input` is; a checkpoint's directory is written
 // where one is read and the path has the ending of no format, or a slash. `like`: a file whose
-// names, order and keys a .gguf gets, or empty. Throws files::Error: unsupported where a model is
-// to be written of tensors that are none's; what opening `like` throws.
+// names, order and keys a .gguf gets, or empty; `rule`: that of scales, where one is asked for.
+// Throws files::Error: unsupported where a model is to be written of tensors that are none's; what
+// opening `like` throws.
 std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::OpenedInput& input,
-                               const std::string& like, const Opening& opening);
+                               const std::string& like, std::optional<ScaleRule> rule,
+                               const Opening& opening);
 
 // The model itself, with tensors stored in other types.
 std::unique_ptr<Sink> OpenModelSink(const std::string& path,

@@ -213,12 +213,11 @@ bool GroupQuantiser::SetMiddleBias(GroupNumbersMade& made) const {
 // its quotient's, and MLX's own are made in float32.
 double GroupQuantiser::ErrorOf(const double* x, const double* finite, std::size_t n,
                                const GroupNumbersMade& numbers) const {
-  const bool is_in_lanes =
-      source_ != DataType::kFloat64 && !(rule_.has_biases && rule_.is_asymmetric);
+  const bool is_in_lanes = source_ != DataType::kFloat64 && !rule_.is_fitted();
   ErrorStep step;
   step.divisor = step.factor = numbers.scale;
   step.is_integer = true;
-  const int zero = rule_.has_biases ? rule_.codes() / 2 : numbers.zero;
+  const int zero = ZeroCodeOf(numbers);
   step.least = -zero;
   step.most = rule_.codes() - 1 - zero;
   core::SumOfMagnitudes all;
@@ -264,7 +263,7 @@ std::optional<GroupNumbersMade> GroupQuantiser::PlainNumbersOf(const double* x,
     if (rule_.has_biases && !SetMiddleBias(made)) return std::nullopt;
     return made;
   }
-  if (rule_.has_biases) return MlxNumbersOf(x, n);
+  if (rule_.is_fitted()) return MlxNumbersOf(x, n);
   double least = 0, most = 0;
   FindRange(x, n, &least, &most);
   if (least == most) return made;
@@ -315,7 +314,7 @@ std::optional<GroupNumbersMade> GroupQuantiser::MlxNumbersOf(const double* x, st
 void GroupQuantiser::CodesOf(const double* x, std::size_t n, const GroupNumbersMade& numbers,
                              std::uint8_t* codes) const {
   const double last = rule_.codes() - 1;
-  if (rule_.has_biases && rule_.is_asymmetric) {
+  if (rule_.is_fitted()) {
     const float scale = numbers.scale_of_codes, bias = numbers.bias_of_codes;
     for (std::size_t i = 0; i < n; ++i) {
       const float value = x[i] == x[i] ? static_cast<float>(x[i]) : 0;
@@ -325,7 +324,7 @@ void GroupQuantiser::CodesOf(const double* x, std::size_t n, const GroupNumbersM
     return;
   }
   const double scale = numbers.scale;
-  const double zero = rule_.has_biases ? rule_.codes() / 2 : numbers.zero;
+  const double zero = ZeroCodeOf(numbers);
   for (std::size_t i = 0; i < n; ++i) {
     double code = Nearest(x[i] / scale) + zero;
     code = x[i] == x[i] ? code : zero;
@@ -398,7 +397,6 @@ void GroupQuantiser::Measure(std::span<const std::byte> x, std::uint64_t x_first
   const DataType element = rule_.bits == 4 ? DataType::kInt4 : DataType::kInt8;
   const core::ScaledLimits limits = {results, beyond, least_normal};
   const int middle = rule_.codes() / 2;
-  const bool is_fitted = rule_.has_biases && rule_.is_asymmetric;
   // The distance of a value from zero at which its code would be past one that is `far` away.
   const auto end_of = [](int far, double scale) {
     const double end = (far + 0.5) * scale;
@@ -414,9 +412,10 @@ void GroupQuantiser::Measure(std::span<const std::byte> x, std::uint64_t x_first
       const std::uint64_t end = std::min((group + 1) * group_, columns_);
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(some - i, end - column));
       const GroupNumbersMade& of = numbers[row * groups_ + group];
-      const int zero = rule_.has_biases ? middle : of.zero;
-      double up = is_fitted ? kInfinite : end_of(rule_.codes() - 1 - zero, std::fabs(of.scale));
-      double down = is_fitted ? kInfinite : end_of(zero, std::fabs(of.scale));
+      const int zero = ZeroCodeOf(of);
+      double up =
+          rule_.is_fitted() ? kInfinite : end_of(rule_.codes() - 1 - zero, std::fabs(of.scale));
+      double down = rule_.is_fitted() ? kInfinite : end_of(zero, std::fabs(of.scale));
       if (of.scale < 0) std::swap(up, down);
       for (std::size_t k = i; k < i + n; ++k) {
         const int code = codes[done + k];

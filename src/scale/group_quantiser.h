@@ -36,6 +36,8 @@ struct GroupRule {
   DataType scale = DataType::kFloat16;  // of scales and biases: float16, bfloat16 or float32
 
   int codes() const { return 1 << bits; }
+  // Whether groups are made by MLX's own rule.
+  bool is_fitted() const { return has_biases && is_asymmetric; }
 };
 
 // Rows that are made.
@@ -84,6 +86,10 @@ class GroupQuantiser {
   std::vector<double> StoredScales(double scale, std::span<const double> factors) const;
   // A group's numbers with another scale, as it is stored; nothing where a type does not hold it.
   std::optional<GroupNumbersMade> WithScale(const GroupNumbersMade& plain, double scale) const;
+  // The code of 0 where codes are made by dividing.
+  int ZeroCodeOf(const GroupNumbersMade& numbers) const {
+    return rule_.has_biases ? rule_.codes() / 2 : numbers.zero;
+  }
   // Gives a group its bias of its scale; false where its type does not hold it.
   bool SetMiddleBias(GroupNumbersMade& made) const;
   // The sum of squared errors of a group's values; `finite`: 0 where they are not, and for some

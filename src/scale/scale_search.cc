@@ -1,5 +1,4 @@
-// Why a quotient rounded to nearest serves is told in cell_codes.cc. Signs have no part in an
-// error: a code has its value's.
+// Why a quotient rounded to nearest serves is told in cell_codes.cc.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/scale_search.h"
@@ -21,7 +20,8 @@ namespace {
 
 constexpr std::size_t kSums = core::kLossSums;
 
-// The value of a magnitude.
+// The value that a float's code has, of a magnitude: signs have no part in an error, a code has its
+// value's.
 double MadeOf(double numerator, const ErrorStep& step) {
   const double size = std::min(numerator / step.divisor, step.most);
   const auto power =

@@ -74,9 +74,7 @@ std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
   for (const NamedRule& named : format.rules) {
     if (named.rule == rule) return named.name;
   }
-  constexpr std::string_view kNames[] = {"amax", "up (pow2)",     "ocp",     "round",
-                                         "mse",  "four-over-six", "mse-fine"};
-  return kNames[static_cast<std::size_t>(rule)];
+  return rule == ScaleRule::kUp ? "up (pow2)" : convert::ScaleRuleName(rule);
 }
 
 bool WrittenForm::IsOfModel() const {
