@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/fp_environment.h"
 #include "scale/stretch.h"
@@ -57,6 +59,7 @@ template <DataType kTo> bool MayRoundTwice(float factor, int end) {
 
 constexpr std::uint64_t kTableBytes = 2 * kByteCodes;
 constexpr std::uint64_t kTableLines = kTableBytes / sizeof(TableLine);
+constexpr std::uint64_t kCellLines = kTableLines / 2;  // of codes without their signs
 
 // The values of all codes of eight bits.
 template <class Value>
@@ -99,6 +102,13 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
   if (lanes_ == nullptr) return;
   if (bits_ == 8) {
     decoded_ = ValuesOfCodes<float>(scaling.element, DataType::kFloat32, options, target);
+    if (to == DataType::kFloat32 && lanes_->multiply_codes != nullptr) {
+      // Eight significant bits are no more than bfloat16 has.
+      const auto halves =
+          ValuesOfCodes<std::uint16_t>(scaling.element, DataType::kBfloat16, options, target);
+      values_.resize(kTableLines);
+      lanes_->fill_bytes(std::as_bytes(std::span(halves)).data(), values_.front().bytes);
+    }
   }
   const bool few_scales = FindType(scaling.scale)->bits == 8;
   if (bits_ == 4 && few_scales && in_order_) {
@@ -118,10 +128,26 @@ void Applier::MakeFactors(const Scaling& scaling, Target target) {
       log2_width_ < 5) {
     return;
   }
-  tables_.resize(kByteCodes * kTableLines);
+  MakeCellTables(scales);
+}
+
+// Codes that differ in their signs have results that do: those of NaN's scale have not, and are
+// done another way. Where that is so of other scales, too, there are no tables.
+void Applier::MakeCellTables(std::span<const double> scales) {
+  constexpr std::size_t kHalf = kByteCodes / 2;
+  std::vector<TableLine> tables(kByteCodes * kCellLines);
   for (std::size_t i = 0; i < kByteCodes; ++i) {
-    MakeTable(scales[i], tables_[i * kTableLines].bytes);
+    std::uint16_t results[kByteCodes];
+    ResultsUnder(scales[i], std::as_writable_bytes(std::span(results)).data());
+    for (std::size_t code = 0; code < kHalf; ++code) {
+      if ((results[code] ^ results[code + kHalf]) == 0x8000) continue;
+      if (untabled_) return;
+      untabled_ = static_cast<std::byte>(i);
+      break;
+    }
+    lanes_->fill_cells(std::as_bytes(std::span(results)).data(), tables[i * kCellLines].bytes);
   }
+  tables_ = std::move(tables);
 }
 
 // A row of all codes for each scale.
@@ -171,7 +197,8 @@ void Applier::Run(std::span<const std::byte> codes, std::uint64_t codes_first, s
   const Call call = {codes, codes_first, first, scales, out};
   if (lanes_ == nullptr) return RunExactly(call, 0, n);
   if (!nibbles_.empty() && !HasCodes(scales)) return RunExactly(call, 0, n);
-  if ((!nibbles_.empty() || !tables_.empty()) && HasCodes(scales)) {
+  const CellRange cells = partition_.CellsOf(first, n);
+  if (!nibbles_.empty() || HasTables(scales, cells)) {
     // Whole groups that begin with a byte; what stands before and behind them is little.
     const std::uint64_t group = nibbles_.empty() ? 32 : kNibbles;
     const std::uint64_t head = std::min(n, (group - first % group) % group);
@@ -185,12 +212,19 @@ void Applier::Run(std::span<const std::byte> codes, std::uint64_t codes_first, s
     }
     return RunExactly(call, head + body, n - head - body);
   }
-  const CellRange cells = partition_.CellsOf(first, n);
   if (lanes_->look_up_bytes != nullptr && bits_ == 8 && to_bytes_ == 2 &&
       n / cells.count >= kLeastForTable) {
     return RunByTables(call, n, cells);
   }
   RunInFloat(call, n, cells);
+}
+
+// Whether each of the cells' scales has a table for codes of eight bits.
+bool Applier::HasTables(const CellScales& scales, CellRange cells) const {
+  if (tables_.empty() || !HasCodes(scales)) return false;
+  const auto* const codes = scales.codes.data() + (cells.first - scales.first);
+  return !untabled_ || std::memchr(codes, std::to_integer<int>(*untabled_),
+                                   static_cast<std::size_t>(cells.count)) == nullptr;
 }
 
 void Applier::RunExactly(const Call& call, std::uint64_t done, std::uint64_t n) const {
@@ -261,11 +295,13 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
   alignas(64) float decoded[kAppliedAtOnce];
   for (std::uint64_t done = 0; done < n; done += kAppliedAtOnce) {
     const std::uint64_t some = std::min(n - done, kAppliedAtOnce), first = call.first + done;
-    // float32 is decoded where it is wanted.
+    // float32 is decoded where it is wanted, or with its factors at once.
     std::byte* const values = to_ == DataType::kFloat32 ? call.out.data() + done * to_bytes_
                                                         : reinterpret_cast<std::byte*>(decoded);
-    Require(to_float_.Run(call.codes, call.codes_first + done, {values, some * sizeof(float)}, 0,
-                          some));
+    if (values_.empty()) {
+      Require(to_float_.Run(call.codes, call.codes_first + done, {values, some * sizeof(float)}, 0,
+                            some));
+    }
     bool is_exact = true;
     ForEachRunOfCells(
         partition_, first, some,
@@ -275,7 +311,9 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
           for (std::uint64_t i = 0; i < count; ++i) is_exact &= run[i] == run[i];
           if (!is_exact) return;
           std::byte* const at_run = values + at * sizeof(float);
-          lanes_->multiply(at_run, at_run, length, run, order);
+          if (values_.empty()) return lanes_->multiply(at_run, at_run, length, run, order);
+          lanes_->multiply_codes(call.codes.data() + (call.codes_first + done + at), length,
+                                 values_.front().bytes, run, order, at_run);
         });
     if (!is_exact) {
       RunExactly(call, done, some);
@@ -290,14 +328,17 @@ void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) co
   std::vector<TableLine> tables(count * kTableLines);
   const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);
   for (std::size_t i = 0; i < count; ++i) {
-    MakeTable(scales[i], tables[i * kTableLines].bytes);
+    alignas(64) std::byte results[kTableBytes];
+    ResultsUnder(scales[i], results);
+    lanes_->fill_bytes(results, tables[i * kTableLines].bytes);
   }
-  ForEachRun(partition_, call.first, n,
-             [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
-               lanes_->look_up_bytes(call.codes.data() + call.codes_first + at, length,
-                                     tables[(cell - cells.first) * kTableLines].bytes,
-                                     call.out.data() + at * to_bytes_);
-             });
+  ForEachRunOfCells(
+      partition_, call.first, n,
+      [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
+        lanes_->look_up_bytes(call.codes.data() + call.codes_first + at, length,
+                              tables[(cell - cells.first) * kTableLines].bytes, order,
+                              call.out.data() + at * to_bytes_);
+      });
 }
 
 void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const {
@@ -309,20 +350,19 @@ void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) 
                         call.out.data() + done * to_bytes_);
 }
 
-void Applier::MakeTable(double scale, std::byte* table) const {
+void Applier::ResultsUnder(double scale, std::byte* results) const {
   alignas(64) float products[kByteCodes];
-  alignas(64) std::byte results[kTableBytes];
+  const std::span<std::byte> room(results, kTableBytes);
   const float factor = FactorOf(scale);
   if (factor == factor) {
     lanes_->multiply(reinterpret_cast<const std::byte*>(decoded_.data()),
                      reinterpret_cast<std::byte*>(products), kByteCodes, &factor, {});
-    Require(of_float_.Run(std::as_bytes(std::span(products)), 0, results, 0, kByteCodes));
+    Require(of_float_.Run(std::as_bytes(std::span(products)), 0, room, 0, kByteCodes));
   } else {
     alignas(64) double values[kByteCodes];
     dequantiser_.RunCell(decoded_.data(), values, kByteCodes, scale, global_);
-    Require(of_double_.Run(std::as_bytes(std::span(values)), 0, results, 0, kByteCodes));
+    Require(of_double_.Run(std::as_bytes(std::span(values)), 0, room, 0, kByteCodes));
   }
-  lanes_->fill_bytes(results, table);
 }
 
 }  // namespace tensorcast::scale

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,14 +56,16 @@ class Applier {
   // The scale as what float32 codes are multiplied with, where rounding the product to float32 and
   // then to the type wanted is rounding once; else NaN.
   float FactorOf(double scale) const;
+  bool HasTables(const CellScales& scales, CellRange cells) const;
   void RunExactly(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void RunInFloat(const Call& call, std::uint64_t n, CellRange cells) const;
   void RunByTables(const Call& call, std::uint64_t n, CellRange cells) const;
   void RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void MakeNibbleTables(const Scaling& scaling, Target target);
   void MakeFactors(const Scaling& scaling, Target target);
-  // The table of all codes of eight bits under a scale, to kTableBytes.
-  void MakeTable(double scale, std::byte* table) const;
+  // What all codes of eight bits are under a scale, of 16 bits each.
+  void ResultsUnder(double scale, std::byte* results) const;
+  void MakeCellTables(std::span<const double> scales);
   void RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const;
 
   Partition partition_;
@@ -82,6 +85,8 @@ class Applier {
   std::vector<TableLine> nibbles_;
   std::vector<float> factors_;
   std::vector<TableLine> tables_;
+  std::optional<std::byte> untabled_;  // a scale's code that has none
+  std::vector<TableLine> values_;      // of all codes of eight bits, where they are bfloat16s
 };
 
 }  // namespace tensorcast::scale

@@ -36,28 +36,34 @@ HWY_INLINE __m256i LoadHalf(const std::byte* p) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
 }
 
-template <class TableOf>
+// kPairs: two groups have one table, which stands twice: it does not matter what is above four
+// bits.
+template <bool kPairs, class TableOf>
 HWY_INLINE void LookUp16Of(const std::byte* packed, std::size_t groups, const TableOf& table_of,
                            std::byte* out) {
   const __m512i low_bits = _mm512_set1_epi16(0xF);
   const __m512i upper = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(16), 1);
-  const auto two = [&](const std::byte* from, const std::byte* first, const std::byte* second,
+  const auto two = [&](const std::byte* from, std::size_t first, std::size_t second,
                        std::byte* to) HWY_ATTR {
     const __m512i bytes =
         _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-    const __m512i both = _mm512_or_si512(bytes, _mm512_slli_epi32(bytes, 12));
-    // (both & low_bits) | upper
-    const __m512i index = _mm512_ternarylogic_epi32(both, low_bits, upper, 0xEA);
-    const __m512i table =
-        _mm512_inserti64x4(_mm512_castsi256_si512(LoadHalf(first)), LoadHalf(second), 1);
+    __m512i index = _mm512_or_si512(bytes, _mm512_slli_epi32(bytes, 12)), table;
+    if constexpr (kPairs) {
+      table = _mm512_broadcast_i64x4(LoadHalf(table_of(first)));
+    } else {
+      // (index & low_bits) | upper
+      index = _mm512_ternarylogic_epi32(index, low_bits, upper, 0xEA);
+      table = _mm512_inserti64x4(_mm512_castsi256_si512(LoadHalf(table_of(first))),
+                                 LoadHalf(table_of(second)), 1);
+    }
     _mm512_storeu_si512(to, _mm512_permutexvar_epi16(index, table));
   };
   std::size_t g = 0;
-  for (; g + 2 <= groups; g += 2) two(packed + 8 * g, table_of(g), table_of(g + 1), out + 32 * g);
+  for (; g + 2 <= groups; g += 2) two(packed + 8 * g, g, g + 1, out + 32 * g);
   if (g < groups) {
     std::byte some[16] = {}, values[64];
     std::memcpy(some, packed + 8 * g, 8);
-    two(some, table_of(g), table_of(g), values);
+    two(some, g, g, values);
     std::memcpy(out + 32 * g, values, 32);
   }
 }
@@ -105,7 +111,7 @@ HWY_INLINE hn::VFromD<D8x16> Plane(const std::byte* table, std::size_t plane,
       hn::LoadU(D8x16(), reinterpret_cast<const std::uint8_t*>(table + 16 * plane)), codes);
 }
 
-template <class TableOf>
+template <bool /*kPairs*/, class TableOf>
 HWY_INLINE void LookUp16Of(const std::byte* packed, std::size_t groups, const TableOf& table_of,
                            std::byte* out) {
   const D8x16 d;
@@ -142,14 +148,16 @@ HWY_INLINE void LookUp32Of(const std::byte* packed, std::size_t groups, const Ta
 
 void LookUp16(const std::byte* packed, std::size_t groups, const std::byte* tables,
               const std::byte* codes, const CellsInOrder& cells, std::byte* out) {
-  LookUp16Of(
-      packed, groups,
-      [&](std::size_t g) HWY_ATTR {
-        return tables +
-               2 * kNibbles *
-                   std::to_integer<std::size_t>(codes[(cells.skipped + g) >> cells.log2_width]);
-      },
-      out);
+  const auto table_of = [&](std::size_t g) HWY_ATTR {
+    return tables +
+           2 * kNibbles *
+               std::to_integer<std::size_t>(codes[(cells.skipped + g) >> cells.log2_width]);
+  };
+  if (cells.log2_width != 0 && cells.skipped % 2 == 0) {
+    LookUp16Of<true>(packed, groups, table_of, out);
+  } else {
+    LookUp16Of<false>(packed, groups, table_of, out);
+  }
 }
 
 void LookUp32(const std::byte* packed, std::size_t groups, const std::byte* tables,
@@ -174,60 +182,128 @@ template <std::size_t kBytes> void Fill(const std::byte* values, std::byte* tabl
 
 #if HWY_TARGET == HWY_AVX3_DL
 // VBMI: two permutations look up 256 bytes, of which there are two planes.
-void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* table, std::byte* out) {
-  __m512i rows[8];
-  for (std::size_t i = 0; i < 8; ++i) rows[i] = _mm512_loadu_si512(table + 64 * i);
-  // What is interleaved within each 16 bytes comes out in order.
-  const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-  const auto step = [&](const std::byte* from, std::byte* to) HWY_ATTR {
-    const __m512i code = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(from));
+class ByteTable {
+ public:
+  explicit HWY_INLINE ByteTable(const std::byte* table) {
+    for (std::size_t i = 0; i < 8; ++i) rows_[i] = _mm512_loadu_si512(table + 64 * i);
+  }
+  // The results of 64 codes, interleaved within each 16 bytes.
+  HWY_INLINE void LookUp(__m512i code, __m512i* halves) const {
     const __mmask64 upper = _mm512_movepi8_mask(code);
-    const __m512i low =
-        _mm512_mask_blend_epi8(upper, _mm512_permutex2var_epi8(rows[0], code, rows[1]),
-                               _mm512_permutex2var_epi8(rows[2], code, rows[3]));
-    const __m512i high =
-        _mm512_mask_blend_epi8(upper, _mm512_permutex2var_epi8(rows[4], code, rows[5]),
-                               _mm512_permutex2var_epi8(rows[6], code, rows[7]));
+    const __m512i low = Plane<0>(code, upper), high = Plane<4>(code, upper);
+    halves[0] = _mm512_unpacklo_epi8(low, high);
+    halves[1] = _mm512_unpackhi_epi8(low, high);
+  }
+
+ private:
+  template <std::size_t kFirst> HWY_INLINE __m512i Plane(__m512i code, __mmask64 upper) const {
+    return _mm512_mask_blend_epi8(
+        upper, _mm512_permutex2var_epi8(rows_[kFirst], code, rows_[kFirst + 1]),
+        _mm512_permutex2var_epi8(rows_[kFirst + 2], code, rows_[kFirst + 3]));
+  }
+  __m512i rows_[8];
+};
+
+// 64 codes so that what is interleaved comes out in order.
+HWY_INLINE __m512i LoadForHalves(const std::byte* codes) {
+  return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7),
+                                  _mm512_loadu_si512(codes));
+}
+
+void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* tables,
+                 const CellsInOrder& cells, std::byte* out) {
+  for (std::size_t i = 0; i < n;) {
+    const std::size_t cell = (cells.skipped + i) >> cells.log2_width;
+    const std::size_t end =
+        cells.log2_width < 40 ? std::min(n, ((cell + 1) << cells.log2_width) - cells.skipped) : n;
+    const ByteTable table(tables + 2 * kByteCodes * cell);
+    const auto step = [&](const std::byte* from, std::byte* to) HWY_ATTR {
+      __m512i halves[2];
+      table.LookUp(LoadForHalves(from), halves);
+      _mm512_storeu_si512(to, halves[0]);
+      _mm512_storeu_si512(to + 64, halves[1]);
+    };
+    for (; i + 64 <= end; i += 64) step(codes + i, out + 2 * i);
+    if (i < end) {
+      std::byte some[64] = {}, values[128];
+      std::memcpy(some, codes + i, end - i);
+      step(some, values);
+      std::memcpy(out + 2 * i, values, 2 * (end - i));
+      i = end;
+    }
+  }
+}
+
+void MultiplyCodes(const std::byte* codes, std::size_t n, const std::byte* table,
+                   const float* factors, const CellsInOrder& cells, std::byte* out) {
+  const ByteTable values(table);
+  // Interleaved twice, fours of codes come out in order.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  // Each sixteen of 64 codes have one factor, none beyond that of the last one.
+  const auto step = [&](const std::byte* from, std::size_t first, std::size_t last,
+                        std::byte* to) HWY_ATTR {
+    __m512i halves[2];
+    values.LookUp(_mm512_permutexvar_epi32(order, _mm512_loadu_si512(from)), halves);
+    for (std::size_t v = 0; v < 4; ++v) {
+      const __m512i zero = _mm512_setzero_si512();
+      const __m512i bits = v % 2 == 0 ? _mm512_unpacklo_epi16(zero, halves[v / 2])
+                                      : _mm512_unpackhi_epi16(zero, halves[v / 2]);
+      const float factor =
+          factors[(cells.skipped + std::min(first + 16 * v, last)) >> cells.log2_width];
+      _mm512_storeu_ps(to + 64 * v,
+                       _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(factor)));
+    }
+  };
+  const auto few = [&](std::size_t i, std::size_t count) HWY_ATTR {
+    std::byte some[64] = {}, results[256];
+    std::memcpy(some, codes + i, count);
+    step(some, i, i + count - 1, results);
+    std::memcpy(out + 4 * i, results, 4 * count);
+  };
+  std::size_t i = std::min(n, cells.log2_width < 40 ? (16 - cells.skipped % 16) % 16 : 0);
+  if (i != 0) few(0, i);
+  for (; i + 64 <= n; i += 64) step(codes + i, i, n, out + 4 * i);
+  if (i < n) few(i, n - i);
+}
+
+// Two cells at once: of each 32 codes, those of the other stay as they are. A sign is a code's own.
+void LookUpCells(const std::byte* codes, std::size_t n, const std::byte* tables,
+                 const std::byte* scales, const CellsInOrder& cells, std::byte* out) {
+  constexpr __mmask64 kFirst = 0x00FF00FF00FF00FF;
+  const __m512i signs = _mm512_set1_epi8(static_cast<char>(0x80));
+  const auto step = [&](const std::byte* from, std::size_t first, std::size_t second,
+                        std::byte* to) HWY_ATTR {
+    const auto row = [&](std::size_t i, std::size_t k) HWY_ATTR {
+      const std::byte scale = scales[(cells.skipped + i) >> cells.log2_width];
+      return _mm512_loadu_si512(tables + kByteCodes * std::to_integer<std::size_t>(scale) + 64 * k);
+    };
+    const __m512i code = LoadForHalves(from);
+    const auto plane = [&](std::size_t k) HWY_ATTR {
+      const __m512i some =
+          _mm512_mask2_permutex2var_epi8(row(first, k), code, kFirst, row(first, k + 1));
+      return _mm512_mask2_permutex2var_epi8(row(second, k), some, static_cast<__mmask64>(~kFirst),
+                                            row(second, k + 1));
+    };
+    const __m512i low = plane(0);
+    // plane ^ (code & signs)
+    const __m512i high = _mm512_ternarylogic_epi32(plane(2), code, signs, 0x78);
     _mm512_storeu_si512(to, _mm512_unpacklo_epi8(low, high));
     _mm512_storeu_si512(to + 64, _mm512_unpackhi_epi8(low, high));
   };
   std::size_t i = 0;
-  for (; i + 64 <= n; i += 64) step(codes + i, out + 2 * i);
+  for (; i + 64 <= n; i += 64) step(codes + i, i, i + 32, out + 2 * i);
   if (i < n) {
     std::byte some[64] = {}, values[128];
-    std::memcpy(some, codes + i, n - i);
-    step(some, values);
-    std::memcpy(out + 2 * i, values, 2 * (n - i));
+    std::memcpy(some, codes + i, 32);
+    step(some, i, i, values);
+    std::memcpy(out + 2 * i, values, 64);
   }
 }
 
-void LookUpCells(const std::byte* codes, std::size_t n, const std::byte* tables,
-                 const std::byte* scales, const CellsInOrder& cells, std::byte* out) {
-  for (std::size_t i = 0; i < n; i += 32) {
-    const std::byte* const table =
-        tables + 2 * kByteCodes *
-                     std::to_integer<std::size_t>(scales[(cells.skipped + i) >> cells.log2_width]);
-    const auto row = [table](std::size_t k) HWY_ATTR { return _mm512_loadu_si512(table + 64 * k); };
-    const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + i));
-    // What is interleaved within each 16 bytes comes out in order.
-    const __m512i code = _mm512_castsi256_si512(_mm256_permute4x64_epi64(some, 0xD8));
-    const __mmask64 upper = _mm512_movepi8_mask(code);
-    const __m256i low = _mm512_castsi512_si256(
-        _mm512_mask_blend_epi8(upper, _mm512_permutex2var_epi8(row(0), code, row(1)),
-                               _mm512_permutex2var_epi8(row(2), code, row(3))));
-    const __m256i high = _mm512_castsi512_si256(
-        _mm512_mask_blend_epi8(upper, _mm512_permutex2var_epi8(row(4), code, row(5)),
-                               _mm512_permutex2var_epi8(row(6), code, row(7))));
-    auto* const to = reinterpret_cast<__m256i*>(out + 2 * i);
-    _mm256_storeu_si256(to, _mm256_unpacklo_epi8(low, high));
-    _mm256_storeu_si256(to + 1, _mm256_unpackhi_epi8(low, high));
-  }
-}
-
-void FillBytes(const std::byte* values, std::byte* table) {
-  for (std::size_t i = 0; i < kByteCodes; ++i) {
+template <std::size_t kCodes> void FillBytes(const std::byte* values, std::byte* table) {
+  for (std::size_t i = 0; i < kCodes; ++i) {
     table[i] = values[2 * i];
-    table[kByteCodes + i] = values[2 * i + 1];
+    table[kCodes + i] = values[2 * i + 1];
   }
 }
 #endif
@@ -329,7 +405,9 @@ const CellLanes* TargetLanes() {
 #if HWY_TARGET == HWY_AVX3_DL
     filled.look_up_bytes = &LookUpBytes;
     filled.look_up_cells = &LookUpCells;
-    filled.fill_bytes = &FillBytes;
+    filled.multiply_codes = &MultiplyCodes;
+    filled.fill_bytes = &FillBytes<kByteCodes>;
+    filled.fill_cells = &FillBytes<kByteCodes / 2>;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;
     filled.transpose_32 = &Transpose<std::uint32_t>;

@@ -77,15 +77,22 @@ struct CellLanes {
   void (*fill_16)(const std::byte* values, std::byte* table);
   void (*fill_32)(const std::byte* values, std::byte* table);
 
-  // out[i] = table[codes[i]], of 16 bits, by tables for each code of a scale, as `look_up_bytes`
-  // takes one: of cells of at least 32 elements, n and what is skipped being multiples of 32.
+  // The rest is null where the target has no lanes for it. Codes of eight bits:
+  // out[i] = table[codes[i]], of 16 bits, by a table for each cell that `fill_bytes` made of 256
+  // values.
+  void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* tables,
+                        const CellsInOrder& cells, std::byte* out);
+  // out[i] = table[codes[i]] * its cell's factor, in float32, where `fill_bytes` made the table of
+  // bfloat16.
+  void (*multiply_codes)(const std::byte* codes, std::size_t n, const std::byte* table,
+                         const float* factors, const CellsInOrder& cells, std::byte* out);
+  void (*fill_bytes)(const std::byte* values, std::byte* table);
+  // out[i] = table[codes[i]], of 16 bits, by tables of half as many bytes for each code of a scale,
+  // that `fill_cells` made of the 128 codes without a sign; a code's sign turns its result's. Of
+  // cells of at least 32 elements, n and what is skipped being multiples of 32.
   void (*look_up_cells)(const std::byte* codes, std::size_t n, const std::byte* tables,
                         const std::byte* scales, const CellsInOrder& cells, std::byte* out);
-  // out[i] = table[codes[i]], of 16 bits, by a table that `fill_bytes` made of 256 values. All
-  // three are null where the target has no lanes for it.
-  void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* table,
-                        std::byte* out);
-  void (*fill_bytes)(const std::byte* values, std::byte* table);
+  void (*fill_cells)(const std::byte* values, std::byte* table);
 
   // out[column * out_stride + row] = in[row * in_stride + column], of 16 and 32 bits.
   void (*transpose_16)(const std::byte* in, std::size_t in_stride, std::size_t rows,
