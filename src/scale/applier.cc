@@ -59,14 +59,15 @@ template <DataType kTo> bool MayRoundTwice(float factor, int end) {
 
 constexpr std::uint64_t kTableBytes = 2 * kByteCodes;
 constexpr std::uint64_t kTableLines = kTableBytes / sizeof(TableLine);
-constexpr std::uint64_t kCellLines = kTableLines / 2;  // of codes without their signs
 
-// The values of all codes of eight bits.
+// The values of all codes of six and eight bits, over and over.
 template <class Value>
 std::vector<Value> ValuesOfCodes(DataType type, DataType as, const CastOptions& options,
                                  Target target) {
-  std::byte codes[kByteCodes];
-  for (std::size_t i = 0; i < kByteCodes; ++i) codes[i] = static_cast<std::byte>(i);
+  std::byte codes[kByteCodes] = {};
+  for (std::size_t i = 0; i < kByteCodes; ++i) {
+    StoreCode(type, codes, i, i & detail::LowMask(FindType(type)->bits));
+  }
   CastPlan plan;
   Require(CastPlan::Bind(type, as, options, &plan, target));
   std::vector<Value> values(kByteCodes);
@@ -100,9 +101,10 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
   least_ = row.is_float() ? detail::LimitsOf(row).least_positive : 1;
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
   if (lanes_ == nullptr) return;
-  if (bits_ == 8) {
+  if (bits_ >= 6) {
+    code_lanes_ = bits_ == 8 ? lanes_->of_8_bits : lanes_->of_6_bits;
     decoded_ = ValuesOfCodes<float>(scaling.element, DataType::kFloat32, options, target);
-    if (to == DataType::kFloat32 && lanes_->multiply_codes != nullptr) {
+    if (to == DataType::kFloat32 && code_lanes_.multiply != nullptr) {
       // Eight significant bits are no more than bfloat16 has.
       const auto halves =
           ValuesOfCodes<std::uint16_t>(scaling.element, DataType::kBfloat16, options, target);
@@ -124,28 +126,27 @@ void Applier::MakeFactors(const Scaling& scaling, Target target) {
   const auto scales = ValuesOfCodes<double>(scaling.scale, DataType::kFloat64, {}, target);
   const core::FpEnvironment environment;
   for (const double scale : scales) factors_.push_back(FactorOf(scale));
-  if (lanes_->look_up_cells == nullptr || bits_ != 8 || to_bytes_ != 2 || !in_order_ ||
-      log2_width_ < 5) {
+  if (code_lanes_.look_up_cells == nullptr || to_bytes_ != 2 || !in_order_ || log2_width_ < 5)
     return;
-  }
   MakeCellTables(scales);
 }
 
-// Codes that differ in their signs have results that do: those of NaN's scale have not, and are
-// done another way. Where that is so of other scales, too, there are no tables.
+// Codes of eight bits that differ in their signs have results that do: those of NaN's scale have
+// not, and are done another way. Where that is so of other scales, too, there are no tables.
 void Applier::MakeCellTables(std::span<const double> scales) {
-  constexpr std::size_t kHalf = kByteCodes / 2;
-  std::vector<TableLine> tables(kByteCodes * kCellLines);
+  const std::size_t values = bits_ == 8 ? kByteCodes / 2 : kByteCodes / 4;
+  std::vector<TableLine> tables(kByteCodes * 2 * values / sizeof(TableLine));
   for (std::size_t i = 0; i < kByteCodes; ++i) {
     std::uint16_t results[kByteCodes];
     ResultsUnder(scales[i], std::as_writable_bytes(std::span(results)).data());
-    for (std::size_t code = 0; code < kHalf; ++code) {
-      if ((results[code] ^ results[code + kHalf]) == 0x8000) continue;
+    for (std::size_t code = 0; bits_ == 8 && code < values; ++code) {
+      if ((results[code] ^ results[code + values]) == 0x8000) continue;
       if (untabled_) return;
       untabled_ = static_cast<std::byte>(i);
       break;
     }
-    lanes_->fill_cells(std::as_bytes(std::span(results)).data(), tables[i * kCellLines].bytes);
+    code_lanes_.fill(std::as_bytes(std::span(results)).data(),
+                     tables.front().bytes + 2 * values * i);
   }
   tables_ = std::move(tables);
 }
@@ -219,7 +220,11 @@ void Applier::Run(std::span<const std::byte> codes, std::uint64_t codes_first, s
   RunInFloat(call, n, cells);
 }
 
-// Whether each of the cells' scales has a table for codes of eight bits.
+const std::byte* Applier::CodesAt(const Call& call, std::uint64_t done) const {
+  return call.codes.data() + (call.codes_first + done) * static_cast<unsigned>(bits_) / 8;
+}
+
+// Whether each of the cells' scales has a table.
 bool Applier::HasTables(const CellScales& scales, CellRange cells) const {
   if (tables_.empty() || !HasCodes(scales)) return false;
   const auto* const codes = scales.codes.data() + (cells.first - scales.first);
@@ -246,8 +251,8 @@ void Applier::RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n
   const std::uint64_t cell = group >> log2_groups;
   const CellsInOrder cells = {log2_groups, static_cast<std::size_t>(group - (cell << log2_groups))};
   (to_bytes_ == 2 ? lanes_->look_up_16 : lanes_->look_up_32)(
-      call.codes.data() + (call.codes_first + done) / 2, static_cast<std::size_t>(n / kNibbles),
-      nibbles_.front().bytes, call.scales.codes.data() + (cell - call.scales.first), cells,
+      CodesAt(call, done), static_cast<std::size_t>(n / kNibbles), nibbles_.front().bytes,
+      call.scales.codes.data() + (cell - call.scales.first), cells,
       call.out.data() + done * to_bytes_);
 }
 
@@ -293,12 +298,15 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
     for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = FactorOf(scales[i]);
   }
   alignas(64) float decoded[kAppliedAtOnce];
+  const bool at_once =
+      !values_.empty() && (bits_ == 8 || (in_order_ && call.codes_first % kLeastCell == 0 &&
+                                          call.first % kLeastCell == 0));
   for (std::uint64_t done = 0; done < n; done += kAppliedAtOnce) {
     const std::uint64_t some = std::min(n - done, kAppliedAtOnce), first = call.first + done;
     // float32 is decoded where it is wanted, or with its factors at once.
     std::byte* const values = to_ == DataType::kFloat32 ? call.out.data() + done * to_bytes_
                                                         : reinterpret_cast<std::byte*>(decoded);
-    if (values_.empty()) {
+    if (!at_once) {
       Require(to_float_.Run(call.codes, call.codes_first + done, {values, some * sizeof(float)}, 0,
                             some));
     }
@@ -311,9 +319,9 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
           for (std::uint64_t i = 0; i < count; ++i) is_exact &= run[i] == run[i];
           if (!is_exact) return;
           std::byte* const at_run = values + at * sizeof(float);
-          if (values_.empty()) return lanes_->multiply(at_run, at_run, length, run, order);
-          lanes_->multiply_codes(call.codes.data() + (call.codes_first + done + at), length,
-                                 values_.front().bytes, run, order, at_run);
+          if (!at_once) return lanes_->multiply(at_run, at_run, length, run, order);
+          code_lanes_.multiply(CodesAt(call, done + at), length, values_.front().bytes, run, order,
+                               at_run);
         });
     if (!is_exact) {
       RunExactly(call, done, some);
@@ -343,11 +351,10 @@ void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) co
 
 void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const {
   const std::uint64_t first = call.first + done, cell = first >> log2_width_;
-  lanes_->look_up_cells(call.codes.data() + call.codes_first + done, static_cast<std::size_t>(n),
-                        tables_.front().bytes,
-                        call.scales.codes.data() + (cell - call.scales.first),
-                        {log2_width_, static_cast<std::size_t>(first - (cell << log2_width_))},
-                        call.out.data() + done * to_bytes_);
+  code_lanes_.look_up_cells(CodesAt(call, done), static_cast<std::size_t>(n), tables_.front().bytes,
+                            call.scales.codes.data() + (cell - call.scales.first),
+                            {log2_width_, static_cast<std::size_t>(first - (cell << log2_width_))},
+                            call.out.data() + done * to_bytes_);
 }
 
 void Applier::ResultsUnder(double scale, std::byte* results) const {

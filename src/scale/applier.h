@@ -56,6 +56,8 @@ class Applier {
   // The scale as what float32 codes are multiplied with, where rounding the product to float32 and
   // then to the type wanted is rounding once; else NaN.
   float FactorOf(double scale) const;
+  // Codes of the call that begin with a byte.
+  const std::byte* CodesAt(const Call& call, std::uint64_t done) const;
   bool HasTables(const CellScales& scales, CellRange cells) const;
   void RunExactly(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void RunInFloat(const Call& call, std::uint64_t n, CellRange cells) const;
@@ -63,7 +65,7 @@ class Applier {
   void RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void MakeNibbleTables(const Scaling& scaling, Target target);
   void MakeFactors(const Scaling& scaling, Target target);
-  // What all codes of eight bits are under a scale, of 16 bits each.
+  // What decoded_ is under a scale, of 16 bits each.
   void ResultsUnder(double scale, std::byte* results) const;
   void MakeCellTables(std::span<const double> scales);
   void RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const;
@@ -76,17 +78,18 @@ class Applier {
   DataType to_;
   std::uint64_t to_bytes_ = 0;  // 0 where the type wanted is packed
   CastPlan to_float_, of_double_, of_float_;
-  std::vector<float> decoded_;        // all codes of eight bits
+  std::vector<float> decoded_;        // kByteCodes codes of six or eight bits
   const CellLanes* lanes_ = nullptr;  // null: everything is done exactly
+  CodeLanes code_lanes_ = {};         // of the codes' bits
   bool in_order_;  // a cell is `1 << log2_width_` elements, and follows the one before it
   unsigned log2_width_ = 0;
   // Of scales of eight bits, by their codes: tables for codes of four bits, factors for wider ones,
-  // and tables for codes of eight bits where the type wanted has 16.
+  // and tables for codes of six and eight where the type wanted has 16.
   std::vector<TableLine> nibbles_;
   std::vector<float> factors_;
   std::vector<TableLine> tables_;
   std::optional<std::byte> untabled_;  // a scale's code that has none
-  std::vector<TableLine> values_;      // of all codes of eight bits, where they are bfloat16s
+  std::vector<TableLine> values_;      // of decoded_, for the lanes
 };
 
 }  // namespace tensorcast::scale

@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 
 #if HWY_TARGET != HWY_SCALAR
+#include "core/packed-inl.h"
 #include "scale/error_lanes-inl.h"
 #include "scale/gguf_lanes-inl.h"
 #include "scale/quotients-inl.h"
@@ -204,10 +205,10 @@ class ByteTable {
   __m512i rows_[8];
 };
 
-// 64 codes so that what is interleaved comes out in order.
-HWY_INLINE __m512i LoadForHalves(const std::byte* codes) {
+// 64 codes, with anything above six bits, so that what is interleaved comes out in order.
+template <int kBits> HWY_INLINE __m512i LoadForHalves(const std::byte* codes) {
   return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7),
-                                  _mm512_loadu_si512(codes));
+                                  core::HWY_NAMESPACE::LoadCodes<kBits>(codes).raw);
 }
 
 void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* tables,
@@ -219,7 +220,7 @@ void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* tables,
     const ByteTable table(tables + 2 * kByteCodes * cell);
     const auto step = [&](const std::byte* from, std::byte* to) HWY_ATTR {
       __m512i halves[2];
-      table.LookUp(LoadForHalves(from), halves);
+      table.LookUp(LoadForHalves<8>(from), halves);
       _mm512_storeu_si512(to, halves[0]);
       _mm512_storeu_si512(to + 64, halves[1]);
     };
@@ -234,6 +235,7 @@ void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* tables,
   }
 }
 
+template <int kBits>
 void MultiplyCodes(const std::byte* codes, std::size_t n, const std::byte* table,
                    const float* factors, const CellsInOrder& cells, std::byte* out) {
   const ByteTable values(table);
@@ -243,7 +245,8 @@ void MultiplyCodes(const std::byte* codes, std::size_t n, const std::byte* table
   const auto step = [&](const std::byte* from, std::size_t first, std::size_t last,
                         std::byte* to) HWY_ATTR {
     __m512i halves[2];
-    values.LookUp(_mm512_permutexvar_epi32(order, _mm512_loadu_si512(from)), halves);
+    values.LookUp(_mm512_permutexvar_epi32(order, core::HWY_NAMESPACE::LoadCodes<kBits>(from).raw),
+                  halves);
     for (std::size_t v = 0; v < 4; ++v) {
       const __m512i zero = _mm512_setzero_si512();
       const __m512i bits = v % 2 == 0 ? _mm512_unpacklo_epi16(zero, halves[v / 2])
@@ -256,45 +259,58 @@ void MultiplyCodes(const std::byte* codes, std::size_t n, const std::byte* table
   };
   const auto few = [&](std::size_t i, std::size_t count) HWY_ATTR {
     std::byte some[64] = {}, results[256];
-    std::memcpy(some, codes + i, count);
+    std::memcpy(some, codes + i * kBits / 8, (count * kBits + 7) / 8);
     step(some, i, i + count - 1, results);
     std::memcpy(out + 4 * i, results, 4 * count);
   };
   std::size_t i = std::min(n, cells.log2_width < 40 ? (16 - cells.skipped % 16) % 16 : 0);
   if (i != 0) few(0, i);
-  for (; i + 64 <= n; i += 64) step(codes + i, i, n, out + 4 * i);
+  for (; i + 64 <= n; i += 64) step(codes + i * kBits / 8, i, n, out + 4 * i);
   if (i < n) few(i, n - i);
 }
 
-// Two cells at once: of each 32 codes, those of the other stay as they are. A sign is a code's own.
+// Two cells at once. A sign of eight bits is a code's own.
+template <int kBits>
 void LookUpCells(const std::byte* codes, std::size_t n, const std::byte* tables,
                  const std::byte* scales, const CellsInOrder& cells, std::byte* out) {
+  constexpr std::size_t kRows = kBits == 8 ? 4 : 2;  // of a table
   constexpr __mmask64 kFirst = 0x00FF00FF00FF00FF;
+  constexpr __mmask64 kSecond = 0xFF00FF00FF00FF00;
   const __m512i signs = _mm512_set1_epi8(static_cast<char>(0x80));
   const auto step = [&](const std::byte* from, std::size_t first, std::size_t second,
                         std::byte* to) HWY_ATTR {
     const auto row = [&](std::size_t i, std::size_t k) HWY_ATTR {
       const std::byte scale = scales[(cells.skipped + i) >> cells.log2_width];
-      return _mm512_loadu_si512(tables + kByteCodes * std::to_integer<std::size_t>(scale) + 64 * k);
+      return _mm512_loadu_si512(tables + 64 * (kRows * std::to_integer<std::size_t>(scale) + k));
     };
-    const __m512i code = LoadForHalves(from);
-    const auto plane = [&](std::size_t k) HWY_ATTR {
-      const __m512i some =
-          _mm512_mask2_permutex2var_epi8(row(first, k), code, kFirst, row(first, k + 1));
-      return _mm512_mask2_permutex2var_epi8(row(second, k), some, static_cast<__mmask64>(~kFirst),
-                                            row(second, k + 1));
-    };
-    const __m512i low = plane(0);
-    // plane ^ (code & signs)
-    const __m512i high = _mm512_ternarylogic_epi32(plane(2), code, signs, 0x78);
+    const __m512i code = LoadForHalves<kBits>(from);
+    __m512i low, high;
+    if constexpr (kBits == 8) {
+      // Where a permutation is not asked for, the code stays.
+      const auto plane = [&](std::size_t k) HWY_ATTR {
+        const __m512i some =
+            _mm512_mask2_permutex2var_epi8(row(first, k), code, kFirst, row(first, k + 1));
+        return _mm512_mask2_permutex2var_epi8(row(second, k), some, kSecond, row(second, k + 1));
+      };
+      low = plane(0);
+      // plane ^ (code & signs)
+      high = _mm512_ternarylogic_epi32(plane(2), code, signs, 0x78);
+    } else {
+      const auto plane = [&](std::size_t k) HWY_ATTR {
+        return _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(code, row(first, k)), kSecond,
+                                            code, row(second, k));
+      };
+      low = plane(0);
+      high = plane(1);
+    }
     _mm512_storeu_si512(to, _mm512_unpacklo_epi8(low, high));
     _mm512_storeu_si512(to + 64, _mm512_unpackhi_epi8(low, high));
   };
   std::size_t i = 0;
-  for (; i + 64 <= n; i += 64) step(codes + i, i, i + 32, out + 2 * i);
+  for (; i + 64 <= n; i += 64) step(codes + i * kBits / 8, i, i + 32, out + 2 * i);
   if (i < n) {
     std::byte some[64] = {}, values[128];
-    std::memcpy(some, codes + i, 32);
+    std::memcpy(some, codes + i * kBits / 8, 32 * kBits / 8);
     step(some, i, i, values);
     std::memcpy(out + 2 * i, values, 64);
   }
@@ -404,10 +420,9 @@ const CellLanes* TargetLanes() {
     filled.fill_32 = &Fill<4>;
 #if HWY_TARGET == HWY_AVX3_DL
     filled.look_up_bytes = &LookUpBytes;
-    filled.look_up_cells = &LookUpCells;
-    filled.multiply_codes = &MultiplyCodes;
+    filled.of_8_bits = {&MultiplyCodes<8>, &LookUpCells<8>, &FillBytes<kByteCodes / 2>};
+    filled.of_6_bits = {&MultiplyCodes<6>, &LookUpCells<6>, &FillBytes<kByteCodes / 4>};
     filled.fill_bytes = &FillBytes<kByteCodes>;
-    filled.fill_cells = &FillBytes<kByteCodes / 2>;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;
     filled.transpose_32 = &Transpose<std::uint32_t>;

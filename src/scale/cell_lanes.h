@@ -47,6 +47,21 @@ struct alignas(64) TableLine {
   std::byte bytes[64];
 };
 
+// For codes of six or eight bits, from the beginning of a byte on; null where the target has none.
+struct CodeLanes {
+  // out[i] = table[codes[i]] * its cell's factor, in float32, by a table of bfloat16 that
+  // CellLanes::fill_bytes made: of six bits the values four times over, and what is skipped a
+  // multiple of kLeastCell.
+  void (*multiply)(const std::byte* codes, std::size_t n, const std::byte* table,
+                   const float* factors, const CellsInOrder& cells, std::byte* out);
+  // out[i] = table[codes[i]], of 16 bits, by tables for each code of a scale that `fill` made: of
+  // eight bits of the 128 values without a sign, which turns the result's, of six of all 64. Of
+  // cells of at least 32 elements, n and what is skipped being multiples of 32.
+  void (*look_up_cells)(const std::byte* codes, std::size_t n, const std::byte* tables,
+                        const std::byte* scales, const CellsInOrder& cells, std::byte* out);
+  void (*fill)(const std::byte* values, std::byte* table);
+};
+
 // Everything one target was compiled to.
 struct CellLanes {
   // out[i] = x[i] * its cell's factor, of float32; in place or not. The second one is from bfloat16
@@ -82,17 +97,8 @@ struct CellLanes {
   // values.
   void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* tables,
                         const CellsInOrder& cells, std::byte* out);
-  // out[i] = table[codes[i]] * its cell's factor, in float32, where `fill_bytes` made the table of
-  // bfloat16.
-  void (*multiply_codes)(const std::byte* codes, std::size_t n, const std::byte* table,
-                         const float* factors, const CellsInOrder& cells, std::byte* out);
   void (*fill_bytes)(const std::byte* values, std::byte* table);
-  // out[i] = table[codes[i]], of 16 bits, by tables of half as many bytes for each code of a scale,
-  // that `fill_cells` made of the 128 codes without a sign; a code's sign turns its result's. Of
-  // cells of at least 32 elements, n and what is skipped being multiples of 32.
-  void (*look_up_cells)(const std::byte* codes, std::size_t n, const std::byte* tables,
-                        const std::byte* scales, const CellsInOrder& cells, std::byte* out);
-  void (*fill_cells)(const std::byte* values, std::byte* table);
+  CodeLanes of_8_bits, of_6_bits;
 
   // out[column * out_stride + row] = in[row * in_stride + column], of 16 and 32 bits.
   void (*transpose_16)(const std::byte* in, std::size_t in_stride, std::size_t rows,

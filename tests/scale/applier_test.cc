@@ -150,7 +150,8 @@ struct Expected {
 
 // Cells of each kind: tables of a row, groups that lanes take and such that they do not, blocks.
 std::vector<Partition> Partitions() {
-  constexpr std::uint64_t kGroups[] = {96, 96}, kRows[] = {40, 1536}, kBlocks[] = {2, 37, 200};
+  constexpr std::uint64_t kGroups[] = {96, 96}, kRows[] = {40, 1536}, kBlocks[] = {2, 37, 200},
+                          kLarge[] = {96, 200};
   constexpr std::uint64_t kWide[] = {2, 4096};
   return {Partition::OfGroups(kGroups, 16),
           Partition::OfGroups(kGroups, 32),
@@ -159,6 +160,7 @@ std::vector<Partition> Partitions() {
           Partition::OfRows(kWide),
           Partition::OfBlocks(kBlocks, 16, 64),
           Partition::OfBlocks(kBlocks, 5, 24),
+          Partition::OfBlocks(kLarge, 48, 64),
           Partition::OfAxis(kBlocks, 1)};
 }
 
