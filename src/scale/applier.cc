@@ -75,6 +75,15 @@ std::vector<Value> ValuesOfCodes(DataType type, DataType as, const CastOptions& 
   return values;
 }
 
+// In integers, which compilers do in lanes.
+bool HasNan(const float* values, std::size_t n) {
+  std::int32_t most = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    most = std::max(most, std::bit_cast<std::int32_t>(values[i]) & 0x7FFFFFFF);
+  }
+  return most > 0x7F800000;
+}
+
 bool HasCodes(const CellScales& scales) { return scales.codes.size() >= scales.scales.size(); }
 
 }  // namespace
@@ -316,7 +325,7 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
         [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
           const float* const run = factors.data() + (cell - cells.first);
           const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
-          for (std::uint64_t i = 0; i < count; ++i) is_exact &= run[i] == run[i];
+          is_exact = is_exact && !HasNan(run, static_cast<std::size_t>(count));
           if (!is_exact) return;
           std::byte* const at_run = values + at * sizeof(float);
           if (!at_once) return lanes_->multiply(at_run, at_run, length, run, order);

@@ -235,37 +235,45 @@ void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* tables,
   }
 }
 
+// 64 codes, each sixteen of which have one factor. Where they are not whole, elements behind the
+// last one have its factor.
+template <int kBits, bool kWhole>
+HWY_INLINE void MultiplyWhole(const std::byte* codes, std::size_t first, std::size_t last,
+                              const ByteTable& values, const float* factors,
+                              const CellsInOrder& cells, std::byte* out) {
+  // Interleaved twice, fours of codes come out in order.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i zero = _mm512_setzero_si512();
+  __m512i halves[2];
+  values.LookUp(_mm512_permutexvar_epi32(order, core::HWY_NAMESPACE::LoadCodes<kBits>(codes).raw),
+                halves);
+  const auto store = [&](std::size_t v, __m512i bits) HWY_ATTR {
+    const std::size_t place = kWhole ? first + 16 * v : std::min(first + 16 * v, last);
+    const float factor = factors[(cells.skipped + place) >> cells.log2_width];
+    _mm512_storeu_ps(out + 64 * v,
+                     _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(factor)));
+  };
+  store(0, _mm512_unpacklo_epi16(zero, halves[0]));
+  store(1, _mm512_unpackhi_epi16(zero, halves[0]));
+  store(2, _mm512_unpacklo_epi16(zero, halves[1]));
+  store(3, _mm512_unpackhi_epi16(zero, halves[1]));
+}
+
 template <int kBits>
 void MultiplyCodes(const std::byte* codes, std::size_t n, const std::byte* table,
                    const float* factors, const CellsInOrder& cells, std::byte* out) {
   const ByteTable values(table);
-  // Interleaved twice, fours of codes come out in order.
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  // Each sixteen of 64 codes have one factor, none beyond that of the last one.
-  const auto step = [&](const std::byte* from, std::size_t first, std::size_t last,
-                        std::byte* to) HWY_ATTR {
-    __m512i halves[2];
-    values.LookUp(_mm512_permutexvar_epi32(order, core::HWY_NAMESPACE::LoadCodes<kBits>(from).raw),
-                  halves);
-    for (std::size_t v = 0; v < 4; ++v) {
-      const __m512i zero = _mm512_setzero_si512();
-      const __m512i bits = v % 2 == 0 ? _mm512_unpacklo_epi16(zero, halves[v / 2])
-                                      : _mm512_unpackhi_epi16(zero, halves[v / 2]);
-      const float factor =
-          factors[(cells.skipped + std::min(first + 16 * v, last)) >> cells.log2_width];
-      _mm512_storeu_ps(to + 64 * v,
-                       _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(factor)));
-    }
-  };
   const auto few = [&](std::size_t i, std::size_t count) HWY_ATTR {
     std::byte some[64] = {}, results[256];
     std::memcpy(some, codes + i * kBits / 8, (count * kBits + 7) / 8);
-    step(some, i, i + count - 1, results);
+    MultiplyWhole<kBits, false>(some, i, i + count - 1, values, factors, cells, results);
     std::memcpy(out + 4 * i, results, 4 * count);
   };
   std::size_t i = std::min(n, cells.log2_width < 40 ? (16 - cells.skipped % 16) % 16 : 0);
   if (i != 0) few(0, i);
-  for (; i + 64 <= n; i += 64) step(codes + i * kBits / 8, i, n, out + 4 * i);
+  for (; i + 64 <= n; i += 64) {
+    MultiplyWhole<kBits, true>(codes + i * kBits / 8, i, n, values, factors, cells, out + 4 * i);
+  }
   if (i < n) few(i, n - i);
 }
 
@@ -317,9 +325,13 @@ void LookUpCells(const std::byte* codes, std::size_t n, const std::byte* tables,
 }
 
 template <std::size_t kCodes> void FillBytes(const std::byte* values, std::byte* table) {
-  for (std::size_t i = 0; i < kCodes; ++i) {
-    table[i] = values[2 * i];
-    table[kCodes + i] = values[2 * i + 1];
+  for (std::size_t i = 0; i < kCodes; i += 32) {
+    const __m512i some = _mm512_loadu_si512(values + 2 * i);
+    const auto store = [](std::byte* to, __m512i lanes) HWY_ATTR {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi16_epi8(lanes));
+    };
+    store(table + i, some);
+    store(table + kCodes + i, _mm512_srli_epi16(some, 8));
   }
 }
 #endif
