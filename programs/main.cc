@@ -30,6 +30,7 @@ Examples:
   tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
   tensorcast loss model.safetensors --to float8e4m3fn,float8e5m2,bfloat16
   tensorcast diff model small.safetensors
+  tensorcast verify model.safetensors small.safetensors
   tensorcast inspect model.safetensors
   tensorcast run casts.onnx --input x=x.npy --output-dir out
   tensorcast explain 0.1
@@ -66,6 +67,7 @@ int Run(const std::vector<std::string>& arguments) {
     AddConvertCommand(line);
     AddLossCommand(line);
     AddDiffCommand(line);
+    AddVerifyCommand(line);
     AddInspectCommand(line);
     AddRunCommand(line);
     AddOptimizeCommand(line);

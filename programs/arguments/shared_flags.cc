@@ -114,6 +114,15 @@ void AddCastFlags(Command command, CastFlags& flags) {
   AddRunningFlags(command, flags);
 }
 
+void AddFailFlag(Command command, CastFlags& flags) {
+  command
+      .AddOption("--fail-on KIND=LIMIT", flags.fail_on,
+                 fmt::format("Exit with 1 where a count (to_limit=0) or share (to_zero=1%) is "
+                             "above the limit, or snr below it; repeatable. KIND is one of {}",
+                             fmt::join(LimitNames(), ", ")))
+      .OneValue();
+}
+
 void AddRunningFlags(Command command, CastFlags& flags) {
   Command running = command.Under("Running");
   running.AddOption("--threads N", flags.threads,
@@ -124,12 +133,6 @@ void AddRunningFlags(Command command, CastFlags& flags) {
   running.AddFlag("-v,--verbose", flags.verbose, "Every tensor in the report").Excludes("--quiet");
   running.AddOption("--progress auto|always|never", flags.progress,
                     "auto: a bar on a terminal, else a line now and then; always; never");
-  command
-      .AddOption("--fail-on KIND=LIMIT", flags.fail_on,
-                 fmt::format("Exit with 1 where a count (to_limit=0) or share (to_zero=1%) is "
-                             "above the limit, or snr below it; repeatable. KIND is one of {}",
-                             fmt::join(LimitNames(), ", ")))
-      .OneValue();
 }
 
 CastOptions ParseCastOptions(const CastFlags& flags) {

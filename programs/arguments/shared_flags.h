@@ -46,10 +46,11 @@ struct CastFlags {
 Option AddInput(Command command, const std::string& name, std::string& path);  // of tensors
 void AddCastFlags(Command command, CastFlags& flags);
 // Parts of them, for commands that cast nothing: which tensors, how files are understood, how it
-// runs and what it fails on.
+// runs.
 void AddPatternFlags(Command command, CastFlags& flags);
 void AddReadingFlags(Command command, CastFlags& flags);
 void AddRunningFlags(Command command, CastFlags& flags);
+void AddFailFlag(Command command, CastFlags& flags);         // limits of what may be lost
 void AddScaleFlag(Command command, std::string& scale);      // how scaled formats choose scales
 void AddCastOptionFlags(Command command, CastFlags& flags);  // only those of CastOptions
 void AddTargetFlag(Command command, std::string& target);

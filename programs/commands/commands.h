@@ -11,6 +11,7 @@ class CommandLine;  // command_line.h
 void AddConvertCommand(CommandLine& line);
 void AddLossCommand(CommandLine& line);
 void AddDiffCommand(CommandLine& line);
+void AddVerifyCommand(CommandLine& line);
 void AddInspectCommand(CommandLine& line);
 void AddRunCommand(CommandLine& line);
 void AddOptimizeCommand(CommandLine& line);

@@ -13,8 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "arguments/argument_values.h"
-#include "arguments/rules_file.h"
+#include "arguments/conversion_flags.h"
 #include "arguments/shared_flags.h"
 #include "arguments/tensor_files.h"
 #include "checkpoint/checkpoint.h"
@@ -41,26 +40,12 @@ using convert::PlanState;
 using core::ErrorKind;
 using files::Error;
 
-struct ConvertFlags {
-  CastFlags cast;
-  std::string input;
-  std::string output;
-  std::string to;
-  std::string layout;  // of scaled formats
-  std::string scale;
-  std::string repack;  // the layout that weights go into as they are
-  std::string group;   // of integers
-  bool asymmetric = false;
-  bool rotate = false;
-  std::vector<std::string> rules;
+struct ConvertFlags : ConversionFlags {
   std::string plan;     // to do
   std::string plan_to;  // where to write it
-  std::optional<std::string> max_shard_size;
-  std::optional<std::string> like;
   bool dry_run = false;
   bool no_report = false;
   bool force = false;
-  std::vector<std::string> given;  // the names of all flags that stand on the command line
 };
 
 constexpr const char* kConvertDescription =
@@ -118,47 +103,13 @@ Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 the arguments; 
 input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
 
-// Refuses flags that are not among those that are taken.
-void RequireTaken(const ConvertFlags& flags, std::initializer_list<std::string_view> taken,
-                  std::string_view why) {
-  for (const std::string& flag : flags.given) {
-    if (std::ranges::find(taken, flag) != taken.end()) continue;
-    throw Error(ErrorKind::kArguments, fmt::format("{}: {}", flag, why));
-  }
-}
-
-convert::Request RequestOf(const ConvertFlags& flags) {
-  convert::Request request = ParseRequest(flags.cast);
-  request.files = {{flags.input, flags.output}};
-  if (!flags.to.empty()) request.to = ParseDestination("--to", flags.to);
-  if (!flags.layout.empty()) request.layout = ParseLayoutArgument("--layout", flags.layout);
-  if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
-  if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
-  request.asymmetric = flags.asymmetric;
-  request.rotate = flags.rotate;
-  for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
-  if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
-  if (!flags.repack.empty()) request.repack = ParseRepackArgument("--repack", flags.repack);
-  if (!request.to && request.rules.empty() && request.repack.empty()) {
+// Throws files::Error (arguments).
+convert::Request RequestToConvert(const ConvertFlags& flags) {
+  convert::Request request = RequestOf(flags);
+  if (!AsksForSomething(request)) {
     throw Error(ErrorKind::kArguments,
                 "convert needs --to TYPE, --rule 'PATTERN=TYPE', a file of "
                 "--rules that has one of them, or --repack LAYOUT");
-  }
-  if (!request.repack.empty()) {
-    RequireTaken(flags, {"IN",          "--output",  "--repack",      "--tensor",
-                         "--exclude",   "--force",   "--dry-run",     "--write-plan",
-                         "--no-report", "--json",    "--threads",     "--target",
-                         "--quiet",     "--verbose", "--progress",    "--max-shard-size",
-                         "--root",      "--rules",   "--assume-type", "--allow-hard-links",
-                         "--like"},
-                 "--repack casts nothing; cast before it, or after");
-  }
-  if (flags.max_shard_size) {
-    request.max_shard_bytes = ParseSizeArgument("--max-shard-size", *flags.max_shard_size);
-  }
-  if (flags.like) {
-    request.like = *flags.like;
-    if (request.like.empty()) throw Error(ErrorKind::kArguments, "--like: it names no file");
   }
   if (std::filesystem::path(flags.plan_to).lexically_normal() ==
       std::filesystem::path(flags.output).lexically_normal()) {
@@ -186,7 +137,7 @@ int ConvertModel(const ConvertFlags& flags, const ModelPaths& paths) {
 std::unique_ptr<PlanState> Decide(const ConvertFlags& flags, const convert::RunSettings& settings) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
   const files::SpoolOptions spool = ToolOpenOptions().spool;
-  if (flags.plan.empty()) return convert::MakePlan(RequestOf(flags), settings, spool);
+  if (flags.plan.empty()) return convert::MakePlan(RequestToConvert(flags), settings, spool);
   RequireTaken(flags,
                {"--plan", "--force", "--dry-run", "--no-report", "--fail-on", "--json", "--threads",
                 "--target", "--quiet", "--verbose", "--progress"},
@@ -333,29 +284,10 @@ void AddConvertCommand(CommandLine& line) {
                                        "Where to: " + formats::JoinedOutputEndings("or") +
                                            ", or of a directory another")
                             .Required();
-  command.AddOption("--to TYPE", flags->to,
-                    "The type or scaled format tensors become, unless a rule takes them");
-  command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),
-                    flags->layout, "Whose names scaled weights get");
-  AddScaleFlag(command, flags->scale);
-  command.AddOption(
-      fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")), flags->repack,
-      "Put quantised weights into this layout as they are, code for code; cast nothing");
-  command.AddOption("--group 32|64|128|channel", flags->group,
-                    "int4-group, int8-group: the columns that share a scale, or all of a row");
-  command.AddFlag("--asymmetric", flags->asymmetric,
-                  "int4-group, int8-group: with zero points or biases");
-  command.AddFlag("--rotate", flags->rotate,
-                  "Rotate rows of int8-row in groups of 256 (ConvRot, layout comfyui)");
-  command
-      .AddOption("--rule 'PATTERN=TYPE'", flags->rules,
-                 "Tensors that match become TYPE; the first rule that matches wins")
-      .OneValue();
-  AddCastFlags(command, flags->cast);
+  AddConversionFlags(command, *flags);
+  AddFailFlag(command, flags->cast);
   command.AddOption("--max-shard-size SIZE", flags->max_shard_size,
                     "A directory: put the tensors into files of at most so many bytes (5GB)");
-  command.AddOption("--like FILE.gguf", flags->like,
-                    "A .gguf output: with this file's keys, and its tensors in its order");
   command.AddFlag("--no-report", flags->no_report, "Measure no loss, print no report")
       .Excludes("--json");
   command.AddFlag("--dry-run", flags->dry_run, "Say what would be done; write nothing");

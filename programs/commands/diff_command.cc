@@ -115,6 +115,7 @@ void AddDiffCommand(CommandLine& line) {
   command.AddFlag("--raw-scaled", flags->shared.raw_scaled,
                   "Compare codes and scales as they are stored, not the values they make");
   AddRunningFlags(command, flags->shared);
+  AddFailFlag(command, flags->shared);
   command.Runs([flags] { return CompareInputs(*flags); });
 }
 

@@ -311,6 +311,7 @@ void AddLossCommand(CommandLine& line) {
       .Delimiter(',')
       .OneValue();
   AddCastFlags(command, flags->cast);
+  AddFailFlag(command, flags->cast);
   command.Runs([flags] { return MeasureLoss(*flags); });
 }
 

@@ -8,7 +8,7 @@ namespace tensorcast::tool {
 
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitLimitCrossed = 1;  // done, but a --fail-on limit was crossed
-inline constexpr int kExitDiffers = 1;       // diff: the two are not equal
+inline constexpr int kExitDiffers = 1;       // diff, verify: the two are not equal
 inline constexpr int kExitArguments = 2;
 inline constexpr int kExitContents = 3;     // of an input file
 inline constexpr int kExitSystem = 4;       // it refused: missing, no permission, full

@@ -20,7 +20,7 @@ constexpr Synonym kCommands[] = {
     {"info", "inspect"},     {"show", "inspect"},     {"ls", "inspect"},     {"list", "inspect"},
     {"print", "inspect"},    {"dump", "inspect"},     {"header", "inspect"}, {"cast", "convert"},
     {"quantize", "convert"}, {"quantise", "convert"}, {"export", "convert"}, {"compare", "diff"},
-    {"cmp", "diff"},         {"verify", "diff"},      {"measure", "loss"},   {"error", "loss"},
+    {"cmp", "diff"},         {"check", "verify"},     {"measure", "loss"},   {"error", "loss"},
     {"benchmark", "bench"},  {"perf", "bench"},       {"dtypes", "types"},   {"formats", "types"},
     {"exec", "run"},
 };

@@ -3,6 +3,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +18,7 @@
 #include "checkpoint/model_config.h"
 #include "convert/sink.h"
 #include "files/error.h"
+#include "files/system.h"
 #include "files/system_directory.h"
 #include "json/ordered_json.h"
 #include "scale/dialects/dialect.h"
@@ -34,6 +38,27 @@ std::string Indented(std::string_view json) {
   return text;
 }
 
+bool HoldsText(const files::InputFile& file, std::string_view text) {
+  if (file.size() != text.size()) return false;
+  std::string found(text.size(), '\0');
+  file.Read(0, std::as_writable_bytes(std::span(found)));
+  return found == text;
+}
+
+bool HoldsBytesOf(const files::InputFile& file, const files::ByteSource& other) {
+  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;
+  if (file.size() != other.size()) return false;
+  std::vector<std::byte> a, b;
+  for (std::uint64_t done = 0; done < file.size(); done += a.size()) {
+    a.resize(static_cast<std::size_t>(std::min(kAtOnce, file.size() - done)));
+    b.resize(a.size());
+    file.Read(done, a);
+    other.Read(done, b);
+    if (a != b) return false;
+  }
+  return true;
+}
+
 class CheckpointSink final : public Sink {
  public:
   CheckpointSink(std::string path, const checkpoint::CheckpointReader& reader)
@@ -47,6 +72,29 @@ class CheckpointSink final : public Sink {
   }
 
   bool holds_scaled_weights() const override { return true; }
+
+  std::vector<std::pair<std::string, bool>> OtherFilesAmiss(
+      const formats::FileContents& contents) const override {
+    const checkpoint::CheckpointExtras extras = Extras(contents);
+    std::vector<std::pair<std::string, bool>> amiss;
+    const auto look = [&](const std::string& name, const files::ByteSource* made,
+                          std::string_view text) {
+      const std::string path = files::Joined(path_, name);
+      if (!files::IsFile(path)) {
+        amiss.emplace_back(name, true);
+      } else if (const files::InputFile found(path);
+                 made != nullptr ? !HoldsBytesOf(found, *made) : !HoldsText(found, text)) {
+        amiss.emplace_back(name, false);
+      }
+    };
+    for (const std::string& name : extras.others.copied) {
+      if (extras.texts.contains(name)) continue;
+      const files::InputFile made(files::Joined(reader_.directory(), name), reader_.enclosure());
+      look(name, &made, {});
+    }
+    for (const auto& [name, text] : extras.texts) look(name, nullptr, text);
+    return amiss;
+  }
 
   std::unique_ptr<formats::TensorWriter> Create(
       formats::FileContents contents, const files::CreateOptions& options,

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/open_tensor_file.h"
@@ -68,6 +69,13 @@ class Sink {
   // The checks of Create that need no writing; returns the size that the output would have.
   virtual std::uint64_t Check(const formats::FileContents& contents,
                               const files::CreateOptions& options) const = 0;
+  // Files that Create would make beside the tensors, by their paths in the output, and that are
+  // others there or missing (true); of an output that stands. Throws files::Error where one cannot
+  // be read.
+  virtual std::vector<std::pair<std::string, bool>> OtherFilesAmiss(
+      const formats::FileContents& /*contents*/) const {
+    return {};
+  }
   // Throws files::Error, and files::Interrupted where it copies much.
   virtual std::unique_ptr<formats::TensorWriter> Create(
       formats::FileContents contents, const files::CreateOptions& options,

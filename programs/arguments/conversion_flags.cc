@@ -1,0 +1,103 @@
+// From flags to a request.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments/conversion_flags.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "arguments/argument_values.h"
+#include "arguments/rules_file.h"
+#include "files/error.h"
+#include "shell/command_line.h"
+
+namespace tensorcast::tool {
+
+using core::ErrorKind;
+using files::Error;
+
+bool AsksForSomething(const convert::Request& request) {
+  return request.to || !request.rules.empty() || !request.repack.empty();
+}
+
+void RequireTaken(const ConversionFlags& flags, std::initializer_list<std::string_view> taken,
+                  std::string_view why) {
+  for (const std::string& flag : flags.given) {
+    if (std::ranges::find(taken, flag) != taken.end()) continue;
+    throw Error(ErrorKind::kArguments, fmt::format("{}: {}", flag, why));
+  }
+}
+
+void AddConversionFlags(Command command, ConversionFlags& flags) {
+  command.AddOption("--to TYPE", flags.to,
+                    "The type or scaled format tensors become, unless a rule takes them");
+  command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),
+                    flags.layout, "Whose names scaled weights get");
+  AddScaleFlag(command, flags.scale);
+  command.AddOption(
+      fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")), flags.repack,
+      "Put quantised weights into this layout as they are, code for code; cast nothing");
+  command.AddOption("--group 32|64|128|channel", flags.group,
+                    "int4-group, int8-group: the columns that share a scale, or all of a row");
+  command.AddFlag("--asymmetric", flags.asymmetric,
+                  "int4-group, int8-group: with zero points or biases");
+  command.AddFlag("--rotate", flags.rotate,
+                  "Rotate rows of int8-row in groups of 256 (ConvRot, layout comfyui)");
+  command
+      .AddOption("--rule 'PATTERN=TYPE'", flags.rules,
+                 "Tensors that match become TYPE; the first rule that matches wins")
+      .OneValue();
+  command.AddOption("--like FILE.gguf", flags.like,
+                    "A .gguf output: with this file's keys, and its tensors in its order");
+  AddCastFlags(command, flags.cast);
+}
+
+convert::Request RequestOf(const ConversionFlags& flags) {
+  convert::Request request = ParseRequest(flags.cast);
+  request.files = {{flags.input, flags.output}};
+  if (!flags.to.empty()) request.to = ParseDestination("--to", flags.to);
+  if (!flags.layout.empty()) request.layout = ParseLayoutArgument("--layout", flags.layout);
+  if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
+  if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
+  request.asymmetric = flags.asymmetric;
+  request.rotate = flags.rotate;
+  for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
+  if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
+  if (!flags.repack.empty()) {
+    request.repack = ParseRepackArgument("--repack", flags.repack);
+    RequireTaken(flags, {"IN",
+                         "OUT",
+                         "--output",
+                         "--repack",
+                         "--tensor",
+                         "--exclude",
+                         "--force",
+                         "--dry-run",
+                         "--write-plan",
+                         "--no-report",
+                         "--json",
+                         "--threads",
+                         "--target",
+                         "--quiet",
+                         "--verbose",
+                         "--progress",
+                         "--max-shard-size",
+                         "--root",
+                         "--rules",
+                         "--assume-type",
+                         "--allow-hard-links",
+                         "--like"},
+                 "--repack casts nothing; cast before it, or after");
+  }
+  if (flags.max_shard_size) {
+    request.max_shard_bytes = ParseSizeArgument("--max-shard-size", *flags.max_shard_size);
+  }
+  if (flags.like) {
+    request.like = *flags.like;
+    if (request.like.empty()) throw Error(ErrorKind::kArguments, "--like: it names no file");
+  }
+  return request;
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,290 @@
+// The runner writes into a comparison in the place of a file, so that whatever is converted is
+// verified the same way.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/verification.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "checkpoint/open_tensor_file.h"
+#include "convert/survey.h"
+#include "files/error.h"
+#include "naming/tensor_pattern.h"
+#include "words/error_text.h"
+
+namespace tensorcast::convert {
+namespace {
+
+using core::ErrorKind;
+using files::Error;
+using formats::TensorInfo;
+
+std::string TypeText(const TensorInfo& info) {
+  return FindType(info.type) != nullptr ? std::string(TypeName(info.type))
+                                        : words::Escape(info.dtype);
+}
+
+// Of npy, which does not name all types: |V1, <V2.
+bool IsUnnamed(const TensorInfo& info) {
+  return info.type == DataType::kUndefined && info.dtype.find('V') != std::string::npos;
+}
+
+bool IsColumnMajor(const TensorInfo& info) { return info.fortran_order && info.shape.size() > 1; }
+
+// Tensors by their names, the first of each.
+std::unordered_map<std::string_view, std::size_t> PlacesOf(const std::vector<TensorInfo>& tensors) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  places.reserve(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) places.emplace(tensors[i].name, i);
+  return places;
+}
+
+// Takes what a run writes, and holds it against an output that is read.
+class Comparison final : public formats::TensorWriter {
+ public:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  // `places`: of each tensor that is made its index in the output, or kNone.
+  Comparison(const formats::TensorReader& output, std::vector<std::size_t> places)
+      : output_(output), places_(std::move(places)), differences_(places_.size()) {}
+
+  // What differs of a tensor: how many of its bytes, or of its strings, and the first.
+  struct Difference {
+    std::uint64_t count = 0;
+    std::uint64_t first = UINT64_MAX;
+  };
+  const Difference& difference(std::size_t tensor) const { return differences_[tensor]; }
+
+  void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
+    const std::size_t place = places_.at(tensor);
+    if (place == kNone) return;
+    thread_local std::vector<std::byte> found;
+    for (std::size_t done = 0; done < data.size(); done += found.size()) {
+      found.resize(std::min(kPiece, data.size() - done));
+      output_.Read(place, offset + done, found);
+      Compare(tensor, offset + done, data.subspan(done, found.size()), found);
+    }
+    bytes_.fetch_add(data.size(), std::memory_order_relaxed);
+  }
+
+  void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts) override {
+    const std::size_t place = places_.at(tensor);
+    if (place == kNone) return;
+    const std::uint64_t count = texts.size();
+    for (std::uint64_t done = 0; done < count;) {
+      const text::StringPiece piece = output_.ReadStrings(place, first + done, count - done);
+      const std::uint64_t n = piece.view().size();
+      for (std::uint64_t i = 0; i < n; ++i) {
+        const std::string_view made = texts[done + i], found = piece.view()[i];
+        bytes_.fetch_add(found.size(), std::memory_order_relaxed);
+        if (made != found) Note(tensor, 1, first + done + i);
+      }
+      done += n;
+    }
+  }
+
+  std::uint64_t file_bytes() const override { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  // A whole number of elements of every type.
+  static constexpr std::size_t kPiece = std::size_t{192} << 10;
+
+  void Compare(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> made,
+               std::span<const std::byte> found) {
+    if (std::memcmp(made.data(), found.data(), made.size()) == 0) return;
+    std::uint64_t count = 0;
+    std::size_t first = made.size();
+    for (std::size_t i = made.size(); i-- > 0;) {
+      if (made[i] == found[i]) continue;
+      ++count;
+      first = i;
+    }
+    Note(tensor, count, offset + first);
+  }
+
+  void Note(std::size_t tensor, std::uint64_t count, std::uint64_t first) {
+    const std::lock_guard lock(mutex_);
+    differences_[tensor].count += count;
+    differences_[tensor].first = std::min(differences_[tensor].first, first);
+  }
+
+  void DoSync() override {}
+  void DoCommit() override {}
+
+  const formats::TensorReader& output_;
+  const std::vector<std::size_t> places_;
+  std::mutex mutex_;
+  std::vector<Difference> differences_;
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+// What is known of a tensor without its values; nothing: it is to be compared.
+std::optional<FaultyTensor> FaultOf(const TensorInfo& made, const TensorInfo& found) {
+  const auto fault = [&](Fault kind, std::string of_made, std::string of_found) {
+    return FaultyTensor{made.name, kind, std::move(of_made), std::move(of_found)};
+  };
+  if (made.shape != found.shape) {
+    return fault(Fault::kShape, words::ShapeText(made.shape), words::ShapeText(found.shape));
+  }
+  if (IsColumnMajor(made) != IsColumnMajor(found)) {
+    const auto order = [](const TensorInfo& info) {
+      return std::string(IsColumnMajor(info) ? "Fortran order" : "C order");
+    };
+    return fault(Fault::kShape, order(made), order(found));
+  }
+  const bool is_other = made.type != found.type && !IsUnnamed(found);
+  const bool is_other_dtype = made.type == DataType::kUndefined && made.dtype != found.dtype;
+  if (is_other || is_other_dtype || (made.type != DataType::kString && made.bytes != found.bytes)) {
+    return fault(Fault::kType, TypeText(made), TypeText(found));
+  }
+  return std::nullopt;
+}
+
+checkpoint::OpenedInput OpenOutput(const Request& request, const files::SpoolOptions& spool,
+                                   std::shared_ptr<const files::CurrentInterrupt> interrupted) {
+  const std::string& path = request.files.front().output;
+  formats::OpenOptions options;
+  options.interrupted = std::move(interrupted);
+  options.spool = spool;
+  checkpoint::OpenedInput output = checkpoint::OpenTensorFile(path, options);
+  const bool is_type = request.to && request.to->format == ScaledFormat::kNone;
+  if (!is_type || std::ranges::none_of(output.reader->contents().tensors, IsUnnamed)) return output;
+  options.assume_type = request.to->type;
+  return checkpoint::OpenTensorFile(path, options);
+}
+
+}  // namespace
+
+Verification Verify(PlanState& state, const RunSettings& settings) {
+  state.interrupt->Set(settings.interrupted);
+  const PlannedFile& file = state.files.front();
+  if (file.sink->has_graph()) {
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(file.output) +
+                    ": models are not verified; convert again and compare the two files",
+                file.output);
+  }
+  const checkpoint::OpenedInput output = OpenOutput(state.request, state.spool, state.interrupt);
+  const std::vector<TensorInfo>& found = output.reader->contents().tensors;
+  const formats::FileContents made = ContentsOf(*file.plan.reader, file.plan);
+
+  Verification verification;
+  verification.tensors = made.tensors.size();
+  const auto places_found = PlacesOf(found);
+  std::vector<bool> is_known(found.size(), false);
+  std::vector<std::size_t> places(made.tensors.size(), Comparison::kNone);
+  // The one tensor of an npy file has the file's name.
+  const bool is_alone =
+      !file.sink->one_tensor_file().empty() && made.tensors.size() == 1 && found.size() == 1;
+  for (std::size_t i = 0; i < made.tensors.size(); ++i) {
+    const auto place = places_found.find(made.tensors[i].name);
+    if (place == places_found.end() && !is_alone) {
+      verification.faulty.push_back({made.tensors[i].name, Fault::kMissing});
+      continue;
+    }
+    const std::size_t at = is_alone ? 0 : place->second;
+    is_known[at] = true;
+    if (auto fault = FaultOf(made.tensors[i], found[at])) {
+      verification.faulty.push_back(*std::move(fault));
+    } else {
+      places[i] = at;
+    }
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!is_known[i]) verification.faulty.push_back({found[i].name, Fault::kExtra});
+  }
+
+  OutputsState comparison;
+  comparison.plan = &state;
+  auto writer = std::make_unique<Comparison>(*output.reader, std::move(places));
+  const Comparison& compared = *writer;
+  comparison.files.emplace_back(file.output, std::move(writer));
+  RunPlan(state, settings, &comparison, nullptr);
+  output.reader->CheckUnchanged();
+  verification.bytes = compared.file_bytes();
+  for (std::size_t i = 0; i < made.tensors.size(); ++i) {
+    const Comparison::Difference& difference = compared.difference(i);
+    if (difference.count == 0) continue;
+    FaultyTensor& faulty = verification.faulty.emplace_back();
+    faulty.name = made.tensors[i].name;
+    faulty.fault = Fault::kBytes;
+    faulty.different = difference.count;
+    faulty.first = difference.first;
+    faulty.is_text = made.tensors[i].type == DataType::kString;
+  }
+  std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
+  for (auto& [name, is_missing] : file.sink->OtherFilesAmiss(made)) {
+    verification.files.push_back({std::move(name), is_missing});
+  }
+  return verification;
+}
+
+void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
+  const RequestedFile& names = request.files.front();
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorKind::kArguments,
+                words::PathText(names.output) + ": " + why + "; say it with convert's flags",
+                names.output);
+  };
+  const Opening opening{InputOptionsOf(request), spool,
+                        std::make_shared<files::CurrentInterrupt>()};
+  const Survey input = OpenSurvey(names.input, opening);
+  const Survey output = SurveyOf(
+      OpenOutput(request, spool, std::make_shared<files::CurrentInterrupt>()), names.output, false);
+  if (!output.scales.weights.weights.empty()) {
+    fail("it has scaled weights, of which the types do not tell how they were made");
+  }
+  // Under the names and in the types that the input's tensors have when scales are applied.
+  std::map<std::string_view, DataType> types;
+  for (const TensorInfo& info : input.tensors()) types.emplace(info.name, info.type);
+  for (const scale::ScaledWeight& weight : input.scales.weights.weights) {
+    types[weight.name] = DataType::kUndefined;
+  }
+  struct Change {
+    std::string_view name;
+    DataType to;
+  };
+  std::vector<Change> changes, kept;
+  std::map<DataType, std::size_t> counts;
+  const bool is_alone = input.tensors().size() == 1 && output.tensors().size() == 1;
+  for (const TensorInfo& info : output.tensors()) {
+    const auto found = is_alone ? types.begin() : types.find(info.name);
+    if (found == types.end() || info.type == DataType::kUndefined) continue;
+    if (found->second != info.type) {
+      changes.push_back({found->first, info.type});
+      ++counts[info.type];
+    } else if (FindType(info.type)->is_float()) {
+      kept.push_back({found->first, info.type});
+    }
+  }
+  if (changes.empty()) return;  // all are copied
+  request.to =
+      std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; })->first;
+  // Each pattern is tried on every name.
+  constexpr std::size_t kMostNames = 2000;
+  for (const Change& one : changes) {
+    const DataType from = types[one.name];
+    const bool is_taken = from == DataType::kUndefined || FindType(from)->is_float();
+    if (one.to != request.to->type || !is_taken) {
+      request.rules.push_back({naming::GlobLiteral(one.name), one.to});
+    }
+  }
+  std::erase_if(kept, [&](const Change& one) { return one.to == request.to->type; });
+  for (const Change& one : kept) request.excluded.push_back(naming::GlobLiteral(one.name));
+  if (request.rules.size() + request.excluded.size() > kMostNames) {
+    fail("its tensors have many types, in no order that they tell");
+  }
+}
+
+}  // namespace tensorcast::convert

@@ -1,0 +1,63 @@
+// A conversion done again and held against the output that stands: every tensor is made of the
+// input as a run would write it, and compared with what the output has, bit by bit.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_VERIFICATION_H_
+#define TENSORCAST_SRC_CONVERT_VERIFICATION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convert/conversion_plan.h"
+#include "convert/run_conversion.h"
+
+namespace tensorcast::convert {
+
+// The worst first.
+enum class Fault : std::uint8_t {
+  kMissing,  // a tensor of the conversion that the output has not
+  kExtra,    // one of the output that the conversion does not make
+  kType,
+  kShape,
+  kBytes,
+};
+
+// A tensor that is not what the conversion makes.
+struct FaultyTensor {
+  std::string name;  // any bytes
+  Fault fault = Fault::kMissing;
+  std::string made = {}, found = {};  // kType, kShape: in words
+  std::uint64_t different = 0;        // kBytes: how many differ, and the first
+  std::uint64_t first = 0;
+  bool is_text = false;  // kBytes: these are texts, not bytes
+};
+
+// A file beside the tensors of a directory: "config.json".
+struct FaultyFile {
+  std::string name;  // its path in the output
+  bool is_missing = false;
+};
+
+struct Verification {
+  std::uint64_t tensors = 0;         // that the conversion makes
+  std::uint64_t bytes = 0;           // of the output that were compared
+  std::vector<FaultyTensor> faulty;  // the worst first, then as the conversion has them
+  std::vector<FaultyFile> files;
+
+  bool IsRight() const { return faulty.empty() && files.empty(); }
+};
+
+// Makes again what the plan, which is of one file, says of the output at its name. Memory is that
+// of a run. Throws files::Error (unsupported) of a model, and what opening and reading the two
+// throw.
+Verification Verify(PlanState& state, const RunSettings& settings);
+
+// The request of which the output holds the result, as its tensors' types tell: of those that both
+// have by name. `request` has the two files, and how they are read. Throws files::Error (arguments)
+// where types do not tell it: weights are scaled.
+void AskAsOutputTells(Request& request, const files::SpoolOptions& spool);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_VERIFICATION_H_
