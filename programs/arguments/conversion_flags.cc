@@ -87,7 +87,8 @@ convert::Request RequestOf(const ConversionFlags& flags) {
                          "--rules",
                          "--assume-type",
                          "--allow-hard-links",
-                         "--like"},
+                         "--like",
+                         "--record"},
                  "--repack casts nothing; cast before it, or after");
   }
   if (flags.max_shard_size) {

@@ -20,6 +20,7 @@
 #include "commands/commands.h"
 #include "commands/mdf_model.h"
 #include "convert/conversion_plan.h"
+#include "convert/record.h"
 #include "convert/run_conversion.h"
 #include "display/conversion_summary.h"
 #include "display/progress_display.h"
@@ -46,6 +47,7 @@ struct ConvertFlags : ConversionFlags {
   bool dry_run = false;
   bool no_report = false;
   bool force = false;
+  bool record = false;
 };
 
 constexpr const char* kConvertDescription =
@@ -140,7 +142,7 @@ std::unique_ptr<PlanState> Decide(const ConvertFlags& flags, const convert::RunS
   if (flags.plan.empty()) return convert::MakePlan(RequestToConvert(flags), settings, spool);
   RequireTaken(flags,
                {"--plan", "--force", "--dry-run", "--no-report", "--fail-on", "--json", "--threads",
-                "--target", "--quiet", "--verbose", "--progress"},
+                "--target", "--quiet", "--verbose", "--progress", "--record"},
                "what is done, the plan says; make another plan with --write-plan");
   std::unique_ptr<PlanState> state =
       convert::PlanFromJson(checkpoint::ReadText(files::InputFile(flags.plan), kMostBytes),
@@ -265,11 +267,13 @@ int Convert(const ConvertFlags& flags) {
   if (!flags.plan_to.empty()) convert::SavePlan(state, flags.plan_to, flags.force);
   NameFlags(state.request, state.files.front().plan.decisions);  // the plan has the library's words
   if (flags.dry_run) return ShowDryRun(flags, plan, settings, limits, progress);
+  if (flags.record) convert::CheckRecord(state, flags.force);
 
   ConversionSummary summary = Run(flags, plan, settings, limits, progress);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Report(flags, summary);
   if (!flags.cast.quiet) SayWritten(summary);
+  if (flags.record) convert::WriteRecord(state, flags.force, settings);
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 
@@ -297,6 +301,10 @@ void AddConvertCommand(CommandLine& line) {
       .AddOption("--plan FILE", flags->plan,
                  "Do what was written with --write-plan, in the place of IN and all that it says")
       .InPlaceOf({input, output});
+  command
+      .AddFlag("--record", flags->record,
+               "Write what was asked and every tensor's digest, for verify")
+      .Excludes("--dry-run");
   command.AddFlag("--force", flags->force, "Replace an existing output");
   command.Runs([flags, command] {
     flags->given = command.Given();

@@ -2,13 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "arguments/conversion_flags.h"
 #include "arguments/tensor_files.h"
 #include "commands/commands.h"
+#include "convert/record.h"
 #include "convert/verification.h"
-#include "display/conversion_summary.h"
 #include "display/progress_display.h"
 #include "display/refusals.h"
 #include "display/verification_report.h"
@@ -24,17 +25,30 @@ constexpr const char* kVerifyDescription =
 
 Examples:
   tensorcast verify Qwen3-8B Qwen3-8B-f16
+  tensorcast verify Qwen3-8B-f16
   tensorcast verify Qwen3-8B Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
   tensorcast verify model.safetensors small.safetensors --to fp8_e5m2 --rule '*.norm.*=bfloat16' --json
 
-The flags are those of the conversion. Without --to, --rule and --repack the types of OUT's tensors tell
-what was asked, where it has no scaled weights; the first line says so. Every tensor is made of IN again,
+The flags are those of the conversion. Without --to, --rule and --repack the record says what was asked,
+that convert --record writes, or the types of OUT's tensors tell it; the first line says which. Every tensor is made of IN again,
 with all that the flags say, and compared with OUT's; of directories the other files are, too. Nothing is
 written. It takes as long as converting without a report, and as little memory.
+
+Of one file or directory alone, which has a record, every tensor's digest is held against it: what a copy
+lost, or a disk. The digest is XXH3-128, which is no signature.
 
 Exit codes: 0 OUT is what the conversion makes; 1 tensors or files differ, are missing or are too many;
 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
+
+int Show(const ConversionFlags& flags, const VerificationSummary& summary) {
+  if (flags.cast.json) {
+    PrintVerificationJson(summary);
+  } else {
+    PrintVerificationTable(summary, flags.cast.verbose);
+  }
+  return summary.found.IsRight() ? kExitDone : kExitDiffers;
+}
 
 int VerifyOutput(const ConversionFlags& flags) {
   convert::RunSettings settings;
@@ -45,23 +59,39 @@ int VerifyOutput(const ConversionFlags& flags) {
   settings.progress = [&](const convert::Progress& now) { progress.Show(now); };
   const files::SpoolOptions spool = ToolOpenOptions().spool;
 
-  convert::Request request = RequestOf(flags);
   VerificationSummary summary;
-  summary.is_told_by_output = !AsksForSomething(request);
-  if (summary.is_told_by_output) convert::AskAsOutputTells(request, spool);
+  if (flags.output.empty()) {
+    RequireTaken(flags,
+                 {"IN", "--json", "--threads", "--target", "--quiet", "--verbose", "--progress"},
+                 "is of a conversion; name the input and the output");
+    summary.output = flags.input;
+    summary.told_by = ToldBy::kRecord;
+    summary.found = convert::VerifyByRecord(flags.input, settings, spool);
+    return Show(flags, summary);
+  }
+  convert::Request request = RequestOf(flags);
+  summary.output = flags.output;
+  if (!AsksForSomething(request)) {
+    if (std::optional<convert::Request> recorded =
+            convert::RecordedRequest(flags.input, flags.output)) {
+      RequireTaken(
+          flags,
+          {"IN", "OUT", "--json", "--threads", "--target", "--quiet", "--verbose", "--progress"},
+          "what was asked, the record says; give all of convert's flags, or none");
+      request = *std::move(recorded);
+      summary.told_by = ToldBy::kRecord;
+    } else {
+      convert::AskAsOutputTells(request, spool);
+      summary.told_by = ToldBy::kOutput;
+    }
+  }
   const std::unique_ptr<convert::PlanState> plan = convert::MakePlan(request, settings, spool);
   progress.Clear();
-  if (!flags.cast.quiet) SayBefore(*plan);
   NameFlags(plan->request, plan->files.front().plan.decisions);
   summary.plan = plan.get();
   summary.found = convert::Verify(*plan, settings);
   progress.Clear();
-  if (flags.cast.json) {
-    PrintVerificationJson(summary);
-  } else {
-    PrintVerificationTable(summary, flags.cast.verbose);
-  }
-  return summary.found.IsRight() ? kExitDone : kExitDiffers;
+  return Show(flags, summary);
 }
 
 }  // namespace
@@ -70,7 +100,8 @@ void AddVerifyCommand(CommandLine& line) {
   auto flags = std::make_shared<ConversionFlags>();
   Command command = line.AddCommand("verify", kVerifyDescription);
   AddInput(command, "IN", flags->input);
-  AddInput(command, "OUT", flags->output);
+  command.AddOption("OUT", flags->output,
+                    "What was made of it; without, IN is held against its record");
   AddConversionFlags(command, *flags);
   command.Runs([flags, command] {
     flags->given = command.Given();

@@ -31,7 +31,7 @@ struct FaultWords {
   std::string_view name;
 };
 constexpr FaultWords kFaults[] = {{"is missing", "missing"},
-                                  {"is not made by this conversion", "extra"},
+                                  {"does not belong there", "extra"},
                                   {"has another type", "type"},
                                   {"has another shape", "shape"},
                                   {"has other values", "values"}};
@@ -42,7 +42,7 @@ TableRow RowOf(const FaultyTensor& tensor) {
   TableRow row;
   row.style = Style::kRed;
   row.cells = {words::Escape(tensor.name), std::string(WordsOf(tensor.fault).row)};
-  if (tensor.fault == Fault::kBytes) {
+  if (tensor.different != 0) {
     row.cells.push_back(fmt::format(
         "{}, {} {}", words::CountText(tensor.different, tensor.is_text ? "text" : "byte"),
         tensor.different == 1 ? "at" : "the first at", tensor.first));
@@ -71,42 +71,44 @@ std::string RequestText(const convert::Request& request) {
   return text;
 }
 
+std::string AskedText(const VerificationSummary& summary) {
+  constexpr std::string_view kTold[] = {"", ", as the output's types tell", ", as the record says"};
+  const std::string output = words::Escape(summary.output);
+  if (summary.plan == nullptr) return output + "   held against its record";
+  return fmt::format("{} → {}   {}{}", words::Escape(summary.plan->files.front().input), output,
+                     RequestText(summary.plan->request),
+                     kTold[static_cast<std::size_t>(summary.told_by)]);
+}
+
 std::string Sentence(const VerificationSummary& summary) {
   const convert::Verification& found = summary.found;
-  const std::size_t tensors = found.faulty.size(), files = found.files.size();
+  const std::string_view expected =
+      summary.plan != nullptr ? "what the conversion makes" : "what the record says";
   if (found.IsRight()) {
-    return fmt::format(
-        "{} bit for bit what the conversion makes, {}",
-        found.tensors == 1 ? "the one tensor is" : fmt::format("all {} tensors are", found.tensors),
-        BytesText(found.bytes));
+    const std::string all = found.tensors == 1   ? "the one tensor is"
+                            : found.tensors == 2 ? "both tensors are"
+                                                 : fmt::format("all {} tensors are", found.tensors);
+    return fmt::format("{} bit for bit {}, {}", all, expected, BytesText(found.bytes));
   }
-  std::string text;
-  if (tensors != 0) {
-    const auto extra = static_cast<std::uint64_t>(
-        std::ranges::count(found.faulty, Fault::kExtra, &FaultyTensor::fault));
-    text =
-        fmt::format("{} of {} {} not what the conversion makes", tensors,
-                    words::CountText(found.tensors + extra, "tensor"), tensors == 1 ? "is" : "are");
-  } else {
-    text = fmt::format(
+  const std::size_t wrong = found.faulty.size(), files = found.files.size();
+  if (wrong == 0) {
+    return fmt::format(
         "the tensors are right, {} not",
         files == 1 ? std::string("a file is") : words::CountText(files, "file") + " are");
   }
-  return text;
+  const auto extra = static_cast<std::uint64_t>(
+      std::ranges::count(found.faulty, Fault::kExtra, &FaultyTensor::fault));
+  return fmt::format("{} of {} {} not {}", wrong, words::CountText(found.tensors + extra, "tensor"),
+                     wrong == 1 ? "is" : "are", expected);
 }
 
 }  // namespace
 
 void PrintVerificationTable(const VerificationSummary& summary, bool verbose) {
   constexpr std::size_t kRowsShown = 24;
-  const convert::PlannedFile& file = summary.plan->files.front();
   const convert::Verification& found = summary.found;
   const std::size_t columns = Columns(stdout);
-  Print(Wrapped("",
-                fmt::format("{} → {}   {}{}", words::Escape(file.input), words::Escape(file.output),
-                            RequestText(summary.plan->request),
-                            summary.is_told_by_output ? ", as the output's types tell" : ""),
-                columns));
+  Print(Wrapped("", AskedText(summary), columns));
   Print("\n");
   const std::size_t all = found.faulty.size();
   const std::size_t shown = verbose || all <= kRowsShown + 1 ? all : kRowsShown;
@@ -122,20 +124,21 @@ void PrintVerificationTable(const VerificationSummary& summary, bool verbose) {
   for (const convert::FaultyFile& one : found.files) {
     Print(Wrapped("",
                   fmt::format("the file {} {}", words::EscapeName(one.name),
-                              one.is_missing ? "is missing" : "is not what the conversion writes"),
+                              one.is_missing ? "is missing" : "has other contents"),
                   columns));
   }
   Print(Wrapped("", Sentence(summary), columns));
 }
 
 void PrintVerificationJson(const VerificationSummary& summary) {
-  const convert::PlannedFile& file = summary.plan->files.front();
+  constexpr std::string_view kTold[] = {"flags", "output", "record"};
   const convert::Verification& found = summary.found;
   JsonPrinter json("verify");
-  json.Member("input", file.input);
-  json.Member("output", file.output);
-  json.Member("request", convert::RequestJson(summary.plan->request));
-  json.Member("request_is_told_by_output", summary.is_told_by_output);
+  const bool is_made = summary.plan != nullptr;
+  json.Member("input", is_made ? Json(summary.plan->files.front().input) : Json());
+  json.Member("output", summary.output);
+  json.Member("request", is_made ? convert::RequestJson(summary.plan->request) : Json());
+  json.Member("request_told_by", kTold[static_cast<std::size_t>(summary.told_by)]);
   json.Member("right", found.IsRight());
   json.Member("tensors", found.tensors);
   json.Member("bytes", found.bytes);
@@ -145,8 +148,8 @@ void PrintVerificationJson(const VerificationSummary& summary) {
     tensor["fault"] = WordsOf(one.fault).name;
     tensor["made"] = TextOrNull(one.made);
     tensor["found"] = TextOrNull(one.found);
-    tensor["different"] = one.fault == Fault::kBytes ? Json(one.different) : Json();
-    tensor["first"] = one.fault == Fault::kBytes ? Json(one.first) : Json();
+    tensor["different"] = one.different != 0 ? Json(one.different) : Json();
+    tensor["first"] = one.different != 0 ? Json(one.first) : Json();
     return tensor;
   });
   json.Array("faulty_files", found.files, [](const convert::FaultyFile& one) {

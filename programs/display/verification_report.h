@@ -4,13 +4,20 @@
 #ifndef TENSORCAST_PROGRAMS_DISPLAY_VERIFICATION_REPORT_H_
 #define TENSORCAST_PROGRAMS_DISPLAY_VERIFICATION_REPORT_H_
 
+#include <string>
+
+#include "convert/conversion_plan.h"
 #include "convert/verification.h"
 
 namespace tensorcast::tool {
 
+// Who said what was asked.
+enum class ToldBy { kFlags, kOutput, kRecord };
+
 struct VerificationSummary {
-  const convert::PlanState* plan = nullptr;
-  bool is_told_by_output = false;  // the request
+  const convert::PlanState* plan = nullptr;  // null: the output was held against its record alone
+  std::string output;
+  ToldBy told_by = ToldBy::kFlags;
   convert::Verification found;
 };
 

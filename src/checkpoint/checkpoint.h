@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kMostConfigBytes = std::uint64_t{16} << 20;
 // What "quantization_config" of config.json would say, where a directory has no config.json: our
 // own, which no library reads.
 inline constexpr const char* kQuantizationFile = "quantization_config.json";
+// The record of the conversion that made a directory; of a file, "FILE." stands before it.
+inline constexpr const char* kRecordFile = "tensorcast.json";
 
 // The whole of a text. Throws Error (contents) where it has more than `most` bytes.
 std::string ReadText(const files::ByteSource& source, std::uint64_t most);

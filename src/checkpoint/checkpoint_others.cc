@@ -95,8 +95,8 @@ class DirectoryWalker {
   void File(const std::string& relative, const files::DirectoryEntry& entry) {
     constexpr std::string_view kAnyIndex = ".index.json";
     const std::string path = relative + entry.name;
-    if (relative.empty() &&
-        (read_.contains(entry.name) || IsIndexName(entry.name) || entry.name == reader_.index())) {
+    if (relative.empty() && (read_.contains(entry.name) || entry.name == kRecordFile ||
+                             IsIndexName(entry.name) || entry.name == reader_.index())) {
       return;
     }
     const bool is_weights = IsWeightsName(entry.name) || entry.name.ends_with(kAnyIndex);

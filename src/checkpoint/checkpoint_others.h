@@ -21,10 +21,10 @@ struct OtherFiles {
   std::vector<std::string> left_out;  // weights that were not read, and what cannot be copied
 };
 
-// Everything but: the files that were read, indexes, and ".git", ".cache" and the like, of which
-// nothing is said; other files of weights, which would be the old ones, but for those of the
-// directories that modules.json names as parts of the model; links to directories, devices. Throws
-// Error where there is very much of it.
+// Everything but: the files that were read, indexes, the record of an earlier conversion, and
+// ".git", ".cache" and the like, of which nothing is said; other files of weights, which would be
+// the old ones, but for those of the directories that modules.json names as parts of the model;
+// links to directories, devices. Throws Error where there is very much of it.
 OtherFiles FindOtherFiles(const CheckpointReader& reader);
 
 }  // namespace tensorcast::checkpoint

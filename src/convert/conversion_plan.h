@@ -100,6 +100,9 @@ files::CreateOptions OutputOptions(const PlanState& state, bool overwrite);
 // The files that no output may be.
 std::vector<std::string> InputPaths(const PlanState& state);
 
+// Tells plans apart.
+std::string PlanDigest(const PlanState& state);
+
 std::string PlanToJson(const PlanState& state);
 // The same into a new file, which may be no input. Throws files::Error.
 void SavePlan(const PlanState& state, const std::string& path, bool overwrite);

@@ -14,9 +14,9 @@
 #include "convert/conversion_plan.h"
 #include "convert/json_place.h"
 #include "convert/request_json.h"
+#include "files/digest.h"
 #include "files/error.h"
 #include "files/system.h"
-#include "files/xxh64.h"
 #include "json/ordered_json.h"
 
 namespace tensorcast::convert {
@@ -145,13 +145,6 @@ void WriteDecided(const PlanState& state, const std::function<void(std::string_v
   take("]");
 }
 
-// Tells plans apart.
-std::string DigestOf(const PlanState& state) {
-  files::Xxh64 digest;
-  WriteDecided(state, [&](std::string_view piece) { digest.Add(std::as_bytes(std::span(piece))); });
-  return digest.Hex();
-}
-
 // What is decided now and not said by the files of a plan that was read; empty if all of it is.
 std::string FirstDifference(const PlanState& state, const Json& files) {
   if (!files.is_array() || files.size() != state.files.size()) return "its files are others now";
@@ -189,11 +182,17 @@ void WritePlanJson(const PlanState& state, const std::function<void(std::string_
 
 }  // namespace
 
+std::string PlanDigest(const PlanState& state) {
+  files::Xxh64 digest;
+  WriteDecided(state, [&](std::string_view piece) { digest.Add(std::as_bytes(std::span(piece))); });
+  return digest.Hex();
+}
+
 std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries) {
   Json json = Json::object();
   json["schema_version"] = kSchemaVersion;
   json["kind"] = kHandleKind;
-  json["plan"] = DigestOf(state);
+  json["plan"] = PlanDigest(state);
   json["temporaries"] = Json::array();
   for (const std::string& path : temporaries) json["temporaries"].push_back(BytesJson(path));
   return json::Dumped(json) + "\n";
@@ -223,7 +222,8 @@ std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view
   constexpr const char* kWhat = "the handle of outputs";
   const Json parsed = ParseKind(text, kWhat, kHandleKind);
   const Place json(parsed, kWhat, "it");
-  if (json.Member("plan").Text() != DigestOf(state)) json.Member("plan").Refuse("is not this plan");
+  if (json.Member("plan").Text() != PlanDigest(state))
+    json.Member("plan").Refuse("is not this plan");
   const Place paths = json.Member("temporaries");
   if (paths.size() != state.files.size()) paths.Refuse("are not as many as the plan has outputs");
   std::vector<std::string> temporaries;
@@ -249,7 +249,7 @@ std::unique_ptr<PlanState> PlanFromJson(std::string_view text, const std::string
   std::unique_ptr<PlanState> state = MakePlan(RequestOf(json.Member("request")), settings, spool);
   std::string difference;
   if (parsed.contains("files")) difference = FirstDifference(*state, parsed["files"]);
-  if (difference.empty() && DigestOf(*state) != digest)
+  if (difference.empty() && PlanDigest(*state) != digest)
     difference = "something else is decided now";
   if (difference.empty()) return state;
   throw Error(ErrorKind::kContents, what + ": " + difference + "; plan again");

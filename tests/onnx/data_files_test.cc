@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "files/xxh64.h"
+#include "files/digest.h"
 
 namespace tensorcast::onnx {
 namespace {

@@ -13,9 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include "files/digest.h"
 #include "files/system.h"
 #include "files/system_directory.h"
-#include "files/xxh64.h"
 #include "formats/tensor_file.h"
 #include "protobuf/external_data.h"
 #include "protobuf/onnx_model.h"

@@ -14,11 +14,11 @@
 #include <system_error>
 #include <utility>
 
+#include "files/digest.h"
 #include "files/error.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "files/system_output_directory.h"
-#include "files/xxh64.h"
 #include "onnx/store/data_files.h"
 #include "onnx/store/storage_edit.h"
 #include "words/utf8.h"

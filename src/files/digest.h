@@ -1,0 +1,59 @@
+// Digests of xxHash with the seed 0, of bytes that come in pieces of any size: equal for equal
+// bytes on every machine, as fast as a disk or faster, and no signatures: whoever wants can make
+// bytes of a digest.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_FILES_DIGEST_H_
+#define TENSORCAST_SRC_FILES_DIGEST_H_
+
+#include <array>
+#include <cinttypes>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <string>
+
+#define XXH_INLINE_ALL  // nothing is linked
+#include <xxhash.h>
+
+namespace tensorcast::files {
+
+// XXH64, to tell names apart.
+class Xxh64 {
+ public:
+  Xxh64() { XXH64_reset(&state_, 0); }
+  void Add(std::span<const std::byte> data) { XXH64_update(&state_, data.data(), data.size()); }
+  // 16 digits, in lower case.
+  std::string Hex() const {
+    std::array<char, 17> digits{};
+    std::snprintf(digits.data(), digits.size(), "%016" PRIx64, XXH64_digest(&state_));
+    return digits.data();
+  }
+
+ private:
+  XXH64_state_t state_;
+};
+
+// XXH3 of 128 bits, of contents.
+class Xxh3 {
+ public:
+  Xxh3() { XXH3_128bits_reset(&state_); }
+  void Add(std::span<const std::byte> data) {
+    XXH3_128bits_update(&state_, data.data(), data.size());
+  }
+  // 32 digits, in lower case, the upper half first, as xxhsum -H2 prints them.
+  std::string Hex() const {
+    const XXH128_hash_t digest = XXH3_128bits_digest(&state_);
+    std::array<char, 33> digits{};
+    std::snprintf(digits.data(), digits.size(), "%016" PRIx64 "%016" PRIx64, digest.high64,
+                  digest.low64);
+    return digits.data();
+  }
+
+ private:
+  XXH3_state_t state_;
+};
+
+}  // namespace tensorcast::files
+
+#endif  // TENSORCAST_SRC_FILES_DIGEST_H_
