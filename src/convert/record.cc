@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
 #include "convert/json_place.h"
+#include "convert/open_made.h"
 #include "convert/request_json.h"
 #include "core/given.h"
 #include "files/digest.h"
@@ -120,15 +122,21 @@ class Digests {
   std::exception_ptr error_;
 };
 
-checkpoint::OpenedInput Open(const std::string& path, const InputOptions& inputs,
-                             const files::SpoolOptions& spool, const RunSettings& settings) {
+checkpoint::OpenedInput OpenInput(const PlanState& state, const RunSettings& settings) {
+  const InputOptions inputs = InputOptionsOf(state.request);
   formats::OpenOptions options;
   options.assume_type = inputs.assume_type;
   options.allow_hard_links = inputs.allow_hard_links;
   options.root = inputs.root;
-  options.spool = spool;
+  options.spool = state.spool;
   options.interrupted = std::make_shared<files::CurrentInterrupt>(settings.interrupted);
-  return checkpoint::OpenTensorFile(path, options);
+  return checkpoint::OpenTensorFile(state.files.front().input, options);
+}
+
+std::set<DataType> TypesMade(const PlannedFile& file) {
+  std::set<DataType> types;
+  for (std::size_t i = 0; i < file.plan.jobs.size(); ++i) types.insert(file.TypeMade(i));
+  return types;
 }
 
 Json TensorJson(const TensorInfo& info, const std::string& digest) {
@@ -224,6 +232,7 @@ std::string RecordPath(const std::string& output) {
 
 void CheckRecord(const PlanState& state, bool overwrite) {
   const std::string& output = state.files.front().output;
+  RequireTold(output, TypesMade(state.files.front()));
   if (checkpoint::IsDirectoryName(output)) return;  // which is made with all that is in it
   files::CheckOutput(RecordPath(output), 0, RecordOptions(state, overwrite));
 }
@@ -232,9 +241,9 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
   const PlannedFile& planned = state.files.front();
   std::string text;
   {
-    const checkpoint::OpenedInput input =
-        Open(planned.input, InputOptionsOf(state.request), state.spool, settings);
-    const checkpoint::OpenedInput output = Open(planned.output, {}, state.spool, settings);
+    const checkpoint::OpenedInput input = OpenInput(state, settings);
+    const checkpoint::OpenedInput output =
+        OpenMade(planned.output, TypesMade(planned), state.spool, settings.interrupted);
     Json head = Json::object();
     head["schema_version"] = kRecordSchema;
     head["kind"] = kRecordKind;
@@ -281,7 +290,12 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
   const Json parsed = ReadRecord(path);
   const std::string what = words::PathText(path);
   const Place record(parsed, what.c_str(), "it");
-  const checkpoint::OpenedInput opened = Open(output, {}, spool, settings);
+  const Place recorded = record.Member("outputs");
+  std::set<DataType> types;
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    if (const auto type = ParseType(recorded[i].Member("type").Bytes())) types.insert(*type);
+  }
+  const checkpoint::OpenedInput opened = OpenMade(output, types, spool, settings.interrupted);
   const std::vector<TensorInfo>& tensors = opened.reader->contents().tensors;
   const Digests digests(*opened.reader, settings);
 
@@ -291,7 +305,6 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
     found.emplace(tensors[i].name, TensorJson(tensors[i], digests[i]));
     verification.bytes += tensors[i].bytes;
   }
-  const Place recorded = record.Member("outputs");
   verification.tensors = recorded.size();
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     const std::string name = recorded[i].Member("name").Bytes();

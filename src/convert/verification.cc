@@ -12,12 +12,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "checkpoint/open_tensor_file.h"
+#include "convert/open_made.h"
 #include "convert/survey.h"
 #include "files/error.h"
 #include "naming/tensor_pattern.h"
@@ -33,11 +34,6 @@ using formats::TensorInfo;
 std::string TypeText(const TensorInfo& info) {
   return FindType(info.type) != nullptr ? std::string(TypeName(info.type))
                                         : words::Escape(info.dtype);
-}
-
-// Of npy, which does not name all types: |V1, <V2.
-bool IsUnnamed(const TensorInfo& info) {
-  return info.type == DataType::kUndefined && info.dtype.find('V') != std::string::npos;
 }
 
 bool IsColumnMajor(const TensorInfo& info) { return info.fortran_order && info.shape.size() > 1; }
@@ -143,7 +139,7 @@ std::optional<FaultyTensor> FaultOf(const TensorInfo& made, const TensorInfo& fo
     };
     return fault(Fault::kShape, order(made), order(found));
   }
-  const bool is_other = made.type != found.type && !IsUnnamed(found);
+  const bool is_other = made.type != found.type;
   const bool is_other_dtype = made.type == DataType::kUndefined && made.dtype != found.dtype;
   if (is_other || is_other_dtype || (made.type != DataType::kString && made.bytes != found.bytes)) {
     return fault(Fault::kType, TypeText(made), TypeText(found));
@@ -151,17 +147,10 @@ std::optional<FaultyTensor> FaultOf(const TensorInfo& made, const TensorInfo& fo
   return std::nullopt;
 }
 
-checkpoint::OpenedInput OpenOutput(const Request& request, const files::SpoolOptions& spool,
-                                   std::shared_ptr<const files::CurrentInterrupt> interrupted) {
-  const std::string& path = request.files.front().output;
-  formats::OpenOptions options;
-  options.interrupted = std::move(interrupted);
-  options.spool = spool;
-  checkpoint::OpenedInput output = checkpoint::OpenTensorFile(path, options);
-  const bool is_type = request.to && request.to->format == ScaledFormat::kNone;
-  if (!is_type || std::ranges::none_of(output.reader->contents().tensors, IsUnnamed)) return output;
-  options.assume_type = request.to->type;
-  return checkpoint::OpenTensorFile(path, options);
+std::set<DataType> TypesOf(const std::vector<TensorInfo>& tensors) {
+  std::set<DataType> types;
+  for (const TensorInfo& info : tensors) types.insert(info.type);
+  return types;
 }
 
 }  // namespace
@@ -175,9 +164,10 @@ Verification Verify(PlanState& state, const RunSettings& settings) {
                     ": models are not verified; convert again and compare the two files",
                 file.output);
   }
-  const checkpoint::OpenedInput output = OpenOutput(state.request, state.spool, state.interrupt);
-  const std::vector<TensorInfo>& found = output.reader->contents().tensors;
   const formats::FileContents made = ContentsOf(*file.plan.reader, file.plan);
+  const checkpoint::OpenedInput output =
+      OpenMade(file.output, TypesOf(made.tensors), state.spool, settings.interrupted);
+  const std::vector<TensorInfo>& found = output.reader->contents().tensors;
 
   Verification verification;
   verification.tensors = made.tensors.size();
@@ -240,8 +230,14 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
   const Opening opening{InputOptionsOf(request), spool,
                         std::make_shared<files::CurrentInterrupt>()};
   const Survey input = OpenSurvey(names.input, opening);
-  const Survey output = SurveyOf(
-      OpenOutput(request, spool, std::make_shared<files::CurrentInterrupt>()), names.output, false);
+  checkpoint::OpenedInput opened;
+  try {
+    opened = OpenMade(names.output, {}, spool, nullptr);
+  } catch (const Error& error) {  // npy's <V1
+    if (error.kind() != ErrorKind::kArguments) throw;
+    fail("it does not name the types of its tensors");
+  }
+  const Survey output = SurveyOf(std::move(opened), names.output, false);
   if (!output.scales.weights.weights.empty()) {
     fail("it has scaled weights, of which the types do not tell how they were made");
   }
