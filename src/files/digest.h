@@ -14,6 +14,8 @@
 #include <string>
 
 #define XXH_INLINE_ALL  // nothing is linked
+// g++ -Og refuses XXH3's always_inline; at -O2 it is no slower without.
+#define XXH_NO_INLINE_HINTS 1
 #include <xxhash.h>
 
 namespace tensorcast::files {
