@@ -78,7 +78,7 @@ HeldTensor ReadHeld(const formats::TensorReader& reader, std::size_t tensor, Dat
                      "--all-types --to {0}'",
                      TypeName(wanted), held));
   }
-  if (info.fortran_order && info.shape.size() > 1) {
+  if (info.IsColumnMajor()) {
     fail(ErrorKind::kUnsupported,
          "is in Fortran order here, which a model does not have; save numpy.ascontiguousarray of "
          "it");

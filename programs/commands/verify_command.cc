@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "arguments/conversion_flags.h"
@@ -29,13 +30,14 @@ Examples:
   tensorcast verify Qwen3-8B Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
   tensorcast verify model.safetensors small.safetensors --to fp8_e5m2 --rule '*.norm.*=bfloat16' --json
 
-The flags are those of the conversion. Without --to, --rule and --repack the record says what was asked,
-that convert --record writes, or the types of OUT's tensors tell it; the first line says which. Every tensor is made of IN again,
-with all that the flags say, and compared with OUT's; of directories the other files are, too. Nothing is
-written. It takes as long as converting without a report, and as little memory.
+The flags are those of the conversion. Without --to, --rule and --repack the record that convert
+--record wrote says what was asked, or the types of OUT's tensors tell it; the first line says which.
+Every tensor is made of IN again, with all that the flags say, and compared with OUT's; so are the
+other files of a directory. Nothing is written. It takes as long as converting without a report, and
+as little memory.
 
-Of one file or directory alone, which has a record, every tensor's digest is held against it: what a copy
-lost, or a disk. The digest is XXH3-128, which is no signature.
+One file or directory alone is held against its record, digest by digest: that finds what a copy or a
+disk has lost. The digest is XXH3-128, which is no signature.
 
 Exit codes: 0 OUT is what the conversion makes; 1 tensors or files differ, are missing or are too many;
 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported; 130 interrupted.
@@ -59,11 +61,16 @@ int VerifyOutput(const ConversionFlags& flags) {
   settings.progress = [&](const convert::Progress& now) { progress.Show(now); };
   const files::SpoolOptions spool = ToolOpenOptions().spool;
 
+  // Where the record says what was asked.
+  const auto refuse_requests = [&](std::string_view why) {
+    RequireTaken(
+        flags,
+        {"IN", "OUT", "--json", "--threads", "--target", "--quiet", "--verbose", "--progress"},
+        why);
+  };
   VerificationSummary summary;
   if (flags.output.empty()) {
-    RequireTaken(flags,
-                 {"IN", "--json", "--threads", "--target", "--quiet", "--verbose", "--progress"},
-                 "is of a conversion; name the input and the output");
+    refuse_requests("is of a conversion; name the input and the output");
     summary.output = flags.input;
     summary.told_by = ToldBy::kRecord;
     summary.found = convert::VerifyByRecord(flags.input, settings, spool);
@@ -74,10 +81,7 @@ int VerifyOutput(const ConversionFlags& flags) {
   if (!AsksForSomething(request)) {
     if (std::optional<convert::Request> recorded =
             convert::RecordedRequest(flags.input, flags.output)) {
-      RequireTaken(
-          flags,
-          {"IN", "OUT", "--json", "--threads", "--target", "--quiet", "--verbose", "--progress"},
-          "what was asked, the record says; give all of convert's flags, or none");
+      refuse_requests("what was asked, the record says; give all of convert's flags, or none");
       request = *std::move(recorded);
       summary.told_by = ToldBy::kRecord;
     } else {

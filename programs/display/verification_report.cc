@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "arguments/conversion_flags.h"
 #include "convert/request_json.h"
 #include "convert/selection.h"
 #include "display/quantities.h"
@@ -52,11 +53,11 @@ TableRow RowOf(const FaultyTensor& tensor) {
   return row;
 }
 
-// "--to bfloat16 and 2 rules".
+// "--to bfloat16, 2 rules".
 std::string RequestText(const convert::Request& request) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (!request.to && request.rules.empty() && request.repack.empty()) add("copied");
+  if (!AsksForSomething(request)) add("copied");
   if (request.to) add(fmt::format("--to {}", convert::DestinationName(*request.to)));
   if (!request.repack.empty()) add(fmt::format("--repack {}", request.repack));
   if (!request.layout.empty()) add(fmt::format("--layout {}", request.layout));

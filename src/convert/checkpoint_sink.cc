@@ -3,9 +3,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +15,7 @@
 #include "checkpoint/model_config.h"
 #include "convert/sink.h"
 #include "files/error.h"
+#include "files/same_bytes.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "json/ordered_json.h"
@@ -38,27 +36,6 @@ std::string Indented(std::string_view json) {
   return text;
 }
 
-bool HoldsText(const files::InputFile& file, std::string_view text) {
-  if (file.size() != text.size()) return false;
-  std::string found(text.size(), '\0');
-  file.Read(0, std::as_writable_bytes(std::span(found)));
-  return found == text;
-}
-
-bool HoldsBytesOf(const files::InputFile& file, const files::ByteSource& other) {
-  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;
-  if (file.size() != other.size()) return false;
-  std::vector<std::byte> a, b;
-  for (std::uint64_t done = 0; done < file.size(); done += a.size()) {
-    a.resize(static_cast<std::size_t>(std::min(kAtOnce, file.size() - done)));
-    b.resize(a.size());
-    file.Read(done, a);
-    other.Read(done, b);
-    if (a != b) return false;
-  }
-  return true;
-}
-
 class CheckpointSink final : public Sink {
  public:
   CheckpointSink(std::string path, const checkpoint::CheckpointReader& reader)
@@ -73,26 +50,26 @@ class CheckpointSink final : public Sink {
 
   bool holds_scaled_weights() const override { return true; }
 
-  std::vector<std::pair<std::string, bool>> OtherFilesAmiss(
-      const formats::FileContents& contents) const override {
+  std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& contents) const override {
     const checkpoint::CheckpointExtras extras = Extras(contents);
-    std::vector<std::pair<std::string, bool>> amiss;
-    const auto look = [&](const std::string& name, const files::ByteSource* made,
-                          std::string_view text) {
+    std::vector<FaultyFile> amiss;
+    const auto look = [&](const std::string& name, const auto& is_right) {
       const std::string path = files::Joined(path_, name);
-      if (!files::IsFile(path)) {
-        amiss.emplace_back(name, true);
-      } else if (const files::InputFile found(path);
-                 made != nullptr ? !HoldsBytesOf(found, *made) : !HoldsText(found, text)) {
-        amiss.emplace_back(name, false);
-      }
+      const bool is_missing = !files::IsFile(path);
+      if (is_missing || !is_right(files::InputFile(path))) amiss.push_back({name, is_missing});
     };
     for (const std::string& name : extras.others.copied) {
       if (extras.texts.contains(name)) continue;
       const files::InputFile made(files::Joined(reader_.directory(), name), reader_.enclosure());
-      look(name, &made, {});
+      look(name, [&](const files::InputFile& found) {
+        return found.size() == made.size() && files::HaveSameBytes(found, made, made.size());
+      });
     }
-    for (const auto& [name, text] : extras.texts) look(name, nullptr, text);
+    for (const auto& [name, text] : extras.texts) {
+      look(name, [&text = text](const files::InputFile& found) {
+        return found.size() == text.size() && checkpoint::ReadText(found, text.size()) == text;
+      });
+    }
     return amiss;
   }
 

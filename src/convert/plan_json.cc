@@ -26,9 +26,6 @@ using core::ErrorKind;
 using files::Error;
 using Json = json::OrderedJson;
 
-constexpr int kSchemaVersion = 1;
-constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schema has 6
-
 constexpr const char* kPlanKind = "tensorcast conversion plan";
 constexpr const char* kHandleKind = "tensorcast conversion outputs";
 
@@ -106,26 +103,10 @@ Json FileJson(const PlannedFile& file) {
   return json;
 }
 
-// `what` it is said to be, with its kind and the version that is read here.
-Json ParseKind(std::string_view text, const char* what, const char* kind) {
-  std::optional<Json> parsed = json::ParseJson(text, kDeepest);
-  const Json nothing;
-  const Place json(parsed ? *parsed : nothing, what, "it");
-  if (!parsed) json.Refuse("is not JSON");
-  if (json.Member("kind").Text() != kind) {
-    json.Member("kind").Refuse("is not \"" + std::string(kind) + '"');
-  }
-  if (json.Member("schema_version").Number() != kSchemaVersion) {
-    json.Member("schema_version")
-        .Refuse("is not " + std::to_string(kSchemaVersion) + ", the version that is read here");
-  }
-  return *std::move(parsed);
-}
-
 // All of a plan but its digest, in pieces.
 void WriteDecided(const PlanState& state, const std::function<void(std::string_view)>& take) {
   Json json = Json::object();
-  json["schema_version"] = kSchemaVersion;
+  json["schema_version"] = kDocumentVersion;
   json["kind"] = kPlanKind;
   json["request"] = RequestJson(state.request);
   json["notes"] = state.notes;
@@ -190,7 +171,7 @@ std::string PlanDigest(const PlanState& state) {
 
 std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries) {
   Json json = Json::object();
-  json["schema_version"] = kSchemaVersion;
+  json["schema_version"] = kDocumentVersion;
   json["kind"] = kHandleKind;
   json["plan"] = PlanDigest(state);
   json["temporaries"] = Json::array();
@@ -220,7 +201,7 @@ void SavePlan(const PlanState& state, const std::string& path, bool overwrite) {
 
 std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view text) {
   constexpr const char* kWhat = "the handle of outputs";
-  const Json parsed = ParseKind(text, kWhat, kHandleKind);
+  const Json parsed = ParseDocument(text, kWhat, kHandleKind);
   const Place json(parsed, kWhat, "it");
   if (json.Member("plan").Text() != PlanDigest(state))
     json.Member("plan").Refuse("is not this plan");
@@ -243,7 +224,7 @@ std::string PlanToJson(const PlanState& state) {
 std::unique_ptr<PlanState> PlanFromJson(std::string_view text, const std::string& what,
                                         const RunSettings& settings,
                                         const files::SpoolOptions& spool) {
-  const Json parsed = ParseKind(text, what.c_str(), kPlanKind);
+  const Json parsed = ParseDocument(text, what.c_str(), kPlanKind);
   const Place json(parsed, what.c_str(), "it");
   const std::string digest = json.Member("digest").Text();
   std::unique_ptr<PlanState> state = MakePlan(RequestOf(json.Member("request")), settings, spool);

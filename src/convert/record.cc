@@ -8,9 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <span>
@@ -22,10 +20,11 @@
 #include "checkpoint/checkpoint_others.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
+#include "convert/chunks.h"
 #include "convert/json_place.h"
 #include "convert/open_made.h"
 #include "convert/request_json.h"
-#include "core/given.h"
+#include "convert/survey.h"
 #include "files/digest.h"
 #include "files/error.h"
 #include "files/system.h"
@@ -41,10 +40,8 @@ using files::Error;
 using formats::TensorInfo;
 using Json = json::OrderedJson;
 
-constexpr int kRecordSchema = 1;
 constexpr const char* kRecordKind = "tensorcast conversion record";
 constexpr std::uint64_t kMostRecordBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kDeepestOfRecord = 16;
 // A whole number of elements of every type.
 constexpr std::size_t kPiece = std::size_t{3} << 18;
 
@@ -77,60 +74,22 @@ std::string DigestOf(const formats::TensorReader& reader, std::size_t tensor,
 }
 
 // Those of all tensors: each is read by one thread. One that cannot be read has none.
-class Digests {
- public:
-  Digests(const formats::TensorReader& reader, const RunSettings& settings)
-      : reader_(reader), interrupted_(settings.interrupted) {
-    digests_.resize(reader.contents().tensors.size());
-    if (settings.executor != nullptr && digests_.size() > 1) {
-      core::GivenExecutor(settings.executor)
-          .ParallelFor(
-              std::min(settings.executor->Concurrency(), digests_.size()),
-              [](void* self, std::size_t) { static_cast<Digests*>(self)->Work(); }, this);
-    } else {
-      Work();
-    }
-    if (error_) std::rethrow_exception(error_);
-    reader.CheckUnchanged();
-  }
-
-  const std::string& operator[](std::size_t tensor) const { return digests_[tensor]; }
-
- private:
-  void Work() noexcept {
-    try {
-      std::vector<std::byte> buffer;
-      while (!failed_.load(std::memory_order_relaxed)) {
-        const std::size_t i = next_.fetch_add(1, std::memory_order_relaxed);
-        if (i >= digests_.size()) return;
-        if (!reader_.contents().tensors[i].why_not.empty()) continue;
-        digests_[i] = DigestOf(reader_, i, buffer, interrupted_);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-      failed_.store(true, std::memory_order_relaxed);
-    }
-  }
-
-  const formats::TensorReader& reader_;
-  const std::atomic<bool>* const interrupted_;
-  std::vector<std::string> digests_;
-  std::atomic<std::size_t> next_{0};
-  std::atomic<bool> failed_{false};
-  std::mutex mutex_;
-  std::exception_ptr error_;
-};
-
-checkpoint::OpenedInput OpenInput(const PlanState& state, const RunSettings& settings) {
-  const InputOptions inputs = InputOptionsOf(state.request);
-  formats::OpenOptions options;
-  options.assume_type = inputs.assume_type;
-  options.allow_hard_links = inputs.allow_hard_links;
-  options.root = inputs.root;
-  options.spool = state.spool;
-  options.interrupted = std::make_shared<files::CurrentInterrupt>(settings.interrupted);
-  return checkpoint::OpenTensorFile(state.files.front().input, options);
+std::vector<std::string> DigestsOf(const formats::TensorReader& reader,
+                                   const RunSettings& settings) {
+  JobOptions options;
+  options.executor = settings.executor;
+  options.interrupted = settings.interrupted;
+  const std::vector<TensorInfo>& tensors = reader.contents().tensors;
+  std::vector<std::string> digests(tensors.size());
+  std::mutex mutex;
+  ForChunks(tensors.size(), 1, options, mutex,
+            [&](std::uint64_t first, std::uint64_t, Buffers& buffers) {
+              const auto i = static_cast<std::size_t>(first);
+              if (!tensors[i].why_not.empty()) return;
+              digests[i] = DigestOf(reader, i, buffers.in, settings.interrupted);
+            });
+  reader.CheckUnchanged();
+  return digests;
 }
 
 std::set<DataType> TypesMade(const PlannedFile& file) {
@@ -139,21 +98,22 @@ std::set<DataType> TypesMade(const PlannedFile& file) {
   return types;
 }
 
-Json TensorJson(const TensorInfo& info, const std::string& digest) {
-  Json json = Json::object();
-  json["name"] = BytesJson(info.name);
-  json["type"] = FindType(info.type) != nullptr ? Json(TypeName(info.type)) : BytesJson(info.dtype);
-  json["shape"] = info.shape;
-  json["digest"] = digest.empty() ? Json() : Json(digest);
-  return json;
+// As records name it: any bytes where it is not a type of the library's.
+std::string RecordedType(const TensorInfo& info) {
+  return FindType(info.type) != nullptr ? std::string(TypeName(info.type)) : info.dtype;
 }
 
-// The members of `list` as lines of an array, tensor by tensor: there may be many.
-void AddTensors(const formats::TensorReader& reader, const Digests& digests, std::string& text) {
+// A line for each tensor: there may be many.
+void AddTensors(const formats::TensorReader& reader, const std::vector<std::string>& digests,
+                std::string& text) {
   text += '[';
   const std::vector<TensorInfo>& tensors = reader.contents().tensors;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    text += (i == 0 ? "\n  " : ",\n  ") + json::Dumped(TensorJson(tensors[i], digests[i]));
+    const Json tensor = {{"name", BytesJson(tensors[i].name)},
+                         {"type", BytesJson(RecordedType(tensors[i]))},
+                         {"shape", tensors[i].shape},
+                         {"digest", digests[i].empty() ? Json() : Json(digests[i])}};
+    text += (i == 0 ? "\n  " : ",\n  ") + json::Dumped(tensor);
   }
   text += ']';
 }
@@ -182,44 +142,28 @@ files::CreateOptions RecordOptions(const PlanState& state, bool overwrite) {
 }
 
 Json ReadRecord(const std::string& path) {
-  const files::InputFile file(path);
-  std::optional<Json> parsed =
-      json::ParseJson(checkpoint::ReadText(file, kMostRecordBytes), kDeepestOfRecord);
-  if (!parsed) files::FailFile(file, "is not JSON, and no record of a conversion");
-  const std::string what = words::PathText(path);
-  const Place json(*parsed, what.c_str(), "it");
-  if (json.Member("kind").Text() != kRecordKind) {
-    json.Member("kind").Refuse("is not \"" + std::string(kRecordKind) + '"');
-  }
-  if (json.Member("schema_version").Number() != kRecordSchema) {
-    json.Member("schema_version").Refuse("is not 1, the version that is read here");
-  }
-  return *std::move(parsed);
+  return ParseDocument(checkpoint::ReadText(files::InputFile(path), kMostRecordBytes),
+                       words::PathText(path).c_str(), kRecordKind);
 }
 
-std::string ShapeTextOf(const Json& shape) {
-  return shape.is_array() ? json::Dumped(shape) : std::string();
-}
-
-// What a tensor of the output is, held against what the record says of it.
-std::optional<FaultyTensor> FaultOf(const Json& recorded, const Json& found,
-                                    const std::string& name) {
-  const auto text = [](const Json& json, const char* key) {
-    const auto at = json.find(key);
-    return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
-  };
-  const auto shape = [](const Json& json) {
-    const auto at = json.find("shape");
-    return at != json.end() ? ShapeTextOf(*at) : std::string();
-  };
-  if (text(recorded, "type") != text(found, "type")) {
-    return FaultyTensor{name, Fault::kType, text(recorded, "type"), text(found, "type")};
+// What a tensor that stands is, held against what the record says of it.
+std::optional<FaultyTensor> FaultOf(const Place& recorded, const TensorInfo& found,
+                                    const std::string& digest) {
+  const std::string type = recorded.Member("type").Bytes();
+  if (type != RecordedType(found)) {
+    return FaultyTensor{found.name, Fault::kType, words::Escape(type),
+                        words::Escape(RecordedType(found))};
   }
-  if (shape(recorded) != shape(found)) {
-    return FaultyTensor{name, Fault::kShape, shape(recorded), shape(found)};
+  const Place extents = recorded.Member("shape");
+  std::vector<std::uint64_t> shape;
+  for (std::size_t i = 0; i < extents.size(); ++i) shape.push_back(extents[i].Number());
+  if (shape != found.shape) {
+    return FaultyTensor{found.name, Fault::kShape, words::ShapeText(shape),
+                        words::ShapeText(found.shape)};
   }
-  if (text(recorded, "digest") != text(found, "digest")) return FaultyTensor{name, Fault::kBytes};
-  return std::nullopt;
+  const Place digest_then = recorded.Member("digest");
+  if ((digest_then.IsNull() ? "" : digest_then.Text()) == digest) return std::nullopt;
+  return FaultyTensor{found.name, Fault::kBytes};
 }
 
 }  // namespace
@@ -241,11 +185,12 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
   const PlannedFile& planned = state.files.front();
   std::string text;
   {
-    const checkpoint::OpenedInput input = OpenInput(state, settings);
+    const checkpoint::OpenedInput input =
+        checkpoint::OpenTensorFile(planned.input, OpenOptionsOf(OpeningOf(state)));
     const checkpoint::OpenedInput output =
         OpenMade(planned.output, TypesMade(planned), state.spool, settings.interrupted);
     Json head = Json::object();
-    head["schema_version"] = kRecordSchema;
+    head["schema_version"] = kDocumentVersion;
     head["kind"] = kRecordKind;
     head["tensorcast"] = TENSORCAST_VERSION;
     head["digests"] = "XXH3-128";
@@ -258,11 +203,12 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
     text = json::Dumped(head, 1);
     text.resize(text.size() - std::string_view("\n}").size());
     text += ",\n \"inputs\": ";
-    AddTensors(*input.reader, Digests(*input.reader, settings), text);
+    AddTensors(*input.reader, DigestsOf(*input.reader, settings), text);
     text += ",\n \"outputs\": ";
-    AddTensors(*output.reader, Digests(*output.reader, settings), text);
+    AddTensors(*output.reader, DigestsOf(*output.reader, settings), text);
     text += "\n}\n";
   }
+  planned.plan.reader->CheckUnchanged();  // what was digested is what was converted
   files::OutputFile file(RecordPath(planned.output), text.size(), RecordOptions(state, overwrite));
   file.Write(0, std::as_bytes(std::span(text)));
   file.Commit();
@@ -291,34 +237,26 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
   const std::string what = words::PathText(path);
   const Place record(parsed, what.c_str(), "it");
   const Place recorded = record.Member("outputs");
+  std::vector<std::string> names;
   std::set<DataType> types;
   for (std::size_t i = 0; i < recorded.size(); ++i) {
+    names.push_back(recorded[i].Member("name").Bytes());
     if (const auto type = ParseType(recorded[i].Member("type").Bytes())) types.insert(*type);
   }
   const checkpoint::OpenedInput opened = OpenMade(output, types, spool, settings.interrupted);
   const std::vector<TensorInfo>& tensors = opened.reader->contents().tensors;
-  const Digests digests(*opened.reader, settings);
+  const std::vector<std::string> digests = DigestsOf(*opened.reader, settings);
 
   Verification verification;
-  std::map<std::string, Json> found;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    found.emplace(tensors[i].name, TensorJson(tensors[i], digests[i]));
-    verification.bytes += tensors[i].bytes;
-  }
-  verification.tensors = recorded.size();
-  for (std::size_t i = 0; i < recorded.size(); ++i) {
-    const std::string name = recorded[i].Member("name").Bytes();
-    const auto at = found.find(name);
-    if (at == found.end()) {
-      verification.faulty.push_back({name, Fault::kMissing});
-      continue;
-    }
-    if (auto fault = FaultOf(parsed["outputs"][i], at->second, name)) {
+  verification.tensors = names.size();
+  for (const TensorInfo& info : tensors) verification.bytes += info.bytes;
+  const std::vector<std::size_t> places = FindByName(names, tensors, verification);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] == kNotFound) continue;
+    if (auto fault = FaultOf(recorded[i], tensors[places[i]], digests[places[i]])) {
       verification.faulty.push_back(*std::move(fault));
     }
-    found.erase(at);
   }
-  for (const auto& [name, json] : found) verification.faulty.push_back({name, Fault::kExtra});
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
 
   const std::map<std::string, std::string> files = OtherFilesOf(opened);

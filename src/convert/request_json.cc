@@ -4,7 +4,9 @@
 #include "convert/request_json.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "convert/selection.h"
@@ -45,6 +47,22 @@ Destination DestinationOf(const Place& json) {
 }
 
 }  // namespace
+
+Json ParseDocument(std::string_view text, const char* what, const char* kind) {
+  constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schemas have 6
+  std::optional<Json> parsed = json::ParseJson(text, kDeepest);
+  const Json nothing;
+  const Place json(parsed ? *parsed : nothing, what, "it");
+  if (!parsed) json.Refuse("is not JSON");
+  if (json.Member("kind").Text() != kind) {
+    json.Member("kind").Refuse("is not \"" + std::string(kind) + '"');
+  }
+  if (json.Member("schema_version").Number() != kDocumentVersion) {
+    json.Member("schema_version")
+        .Refuse("is not " + std::to_string(kDocumentVersion) + ", the version that is read here");
+  }
+  return *std::move(parsed);
+}
 
 Json OptionsJson(const CastOptions& options) {
   Json json = Json::object();

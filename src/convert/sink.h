@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "checkpoint/open_tensor_file.h"
@@ -25,6 +24,12 @@
 #include "formats/tensor_writer.h"
 
 namespace tensorcast::convert {
+
+// A file beside the tensors of a directory that has other contents than it should, or is missing.
+struct FaultyFile {
+  std::string name;  // its path in the output: "config.json"
+  bool is_missing = false;
+};
 
 // An output that is yet to be made. It may refer to the input's reader, which outlives it.
 class Sink {
@@ -69,11 +74,9 @@ class Sink {
   // The checks of Create that need no writing; returns the size that the output would have.
   virtual std::uint64_t Check(const formats::FileContents& contents,
                               const files::CreateOptions& options) const = 0;
-  // Files that Create would make beside the tensors, by their paths in the output, and that are
-  // others there or missing (true); of an output that stands. Throws files::Error where one cannot
-  // be read.
-  virtual std::vector<std::pair<std::string, bool>> OtherFilesAmiss(
-      const formats::FileContents& /*contents*/) const {
+  // What Create would make beside the tensors, and is not so in an output that stands. Throws
+  // files::Error where one cannot be read.
+  virtual std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& /*contents*/) const {
     return {};
   }
   // Throws files::Error, and files::Interrupted where it copies much.

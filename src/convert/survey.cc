@@ -56,12 +56,15 @@ InputOptions InputOptionsOf(const Request& request) {
   return {request.assume_type, request.allow_hard_links, request.ignore_scales, request.root};
 }
 
-Survey OpenSurvey(const std::string& path, const Opening& opening) {
+formats::OpenOptions OpenOptionsOf(const Opening& opening) {
   const InputOptions& inputs = opening.inputs;
-  return SurveyOf(checkpoint::OpenTensorFile(
-                      path, {inputs.assume_type, opening.interrupted, inputs.allow_hard_links,
-                             opening.spool, inputs.root, opening.passed_over}),
-                  path, inputs.ignore_scales);
+  return {inputs.assume_type, opening.interrupted, inputs.allow_hard_links,
+          opening.spool,      inputs.root,         opening.passed_over};
+}
+
+Survey OpenSurvey(const std::string& path, const Opening& opening) {
+  return SurveyOf(checkpoint::OpenTensorFile(path, OpenOptionsOf(opening)), path,
+                  opening.inputs.ignore_scales);
 }
 
 Survey SurveyOf(checkpoint::OpenedInput opened, const std::string& path, bool ignore_scales) {

@@ -53,6 +53,8 @@ struct Survey {
   const std::vector<formats::TensorInfo>& tensors() const { return reader().contents().tensors; }
 };
 
+formats::OpenOptions OpenOptionsOf(const Opening& opening);
+
 // Throws files::Error, files::Interrupted.
 Survey OpenSurvey(const std::string& path, const Opening& opening);
 // The same of what was opened at `path`.

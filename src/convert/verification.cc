@@ -36,22 +36,10 @@ std::string TypeText(const TensorInfo& info) {
                                         : words::Escape(info.dtype);
 }
 
-bool IsColumnMajor(const TensorInfo& info) { return info.fortran_order && info.shape.size() > 1; }
-
-// Tensors by their names, the first of each.
-std::unordered_map<std::string_view, std::size_t> PlacesOf(const std::vector<TensorInfo>& tensors) {
-  std::unordered_map<std::string_view, std::size_t> places;
-  places.reserve(tensors.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) places.emplace(tensors[i].name, i);
-  return places;
-}
-
 // Takes what a run writes, and holds it against an output that is read.
 class Comparison final : public formats::TensorWriter {
  public:
-  static constexpr std::size_t kNone = SIZE_MAX;
-
-  // `places`: of each tensor that is made its index in the output, or kNone.
+  // `places`: of each tensor that is made its index in the output, or kNotFound.
   Comparison(const formats::TensorReader& output, std::vector<std::size_t> places)
       : output_(output), places_(std::move(places)), differences_(places_.size()) {}
 
@@ -64,7 +52,7 @@ class Comparison final : public formats::TensorWriter {
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
     const std::size_t place = places_.at(tensor);
-    if (place == kNone) return;
+    if (place == kNotFound) return;
     thread_local std::vector<std::byte> found;
     for (std::size_t done = 0; done < data.size(); done += found.size()) {
       found.resize(std::min(kPiece, data.size() - done));
@@ -76,7 +64,7 @@ class Comparison final : public formats::TensorWriter {
 
   void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts) override {
     const std::size_t place = places_.at(tensor);
-    if (place == kNone) return;
+    if (place == kNotFound) return;
     const std::uint64_t count = texts.size();
     for (std::uint64_t done = 0; done < count;) {
       const text::StringPiece piece = output_.ReadStrings(place, first + done, count - done);
@@ -133,9 +121,9 @@ std::optional<FaultyTensor> FaultOf(const TensorInfo& made, const TensorInfo& fo
   if (made.shape != found.shape) {
     return fault(Fault::kShape, words::ShapeText(made.shape), words::ShapeText(found.shape));
   }
-  if (IsColumnMajor(made) != IsColumnMajor(found)) {
+  if (made.IsColumnMajor() != found.IsColumnMajor()) {
     const auto order = [](const TensorInfo& info) {
-      return std::string(IsColumnMajor(info) ? "Fortran order" : "C order");
+      return std::string(info.IsColumnMajor() ? "Fortran order" : "C order");
     };
     return fault(Fault::kShape, order(made), order(found));
   }
@@ -155,6 +143,30 @@ std::set<DataType> TypesOf(const std::vector<TensorInfo>& tensors) {
 
 }  // namespace
 
+std::vector<std::size_t> FindByName(std::span<const std::string> names,
+                                    const std::vector<TensorInfo>& found,
+                                    Verification& verification) {
+  std::unordered_map<std::string_view, std::size_t> left;
+  left.reserve(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) left.emplace(found[i].name, i);
+  std::vector<bool> is_extra(found.size(), true);
+  std::vector<std::size_t> places(names.size(), kNotFound);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto at = left.find(names[i]);
+    if (at == left.end()) {
+      verification.faulty.push_back({names[i], Fault::kMissing});
+      continue;
+    }
+    places[i] = at->second;
+    is_extra[at->second] = false;
+    left.erase(at);
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (is_extra[i]) verification.faulty.push_back({found[i].name, Fault::kExtra});
+  }
+  return places;
+}
+
 Verification Verify(PlanState& state, const RunSettings& settings) {
   state.interrupt->Set(settings.interrupted);
   const PlannedFile& file = state.files.front();
@@ -171,28 +183,20 @@ Verification Verify(PlanState& state, const RunSettings& settings) {
 
   Verification verification;
   verification.tensors = made.tensors.size();
-  const auto places_found = PlacesOf(found);
-  std::vector<bool> is_known(found.size(), false);
-  std::vector<std::size_t> places(made.tensors.size(), Comparison::kNone);
   // The one tensor of an npy file has the file's name.
   const bool is_alone =
       !file.sink->one_tensor_file().empty() && made.tensors.size() == 1 && found.size() == 1;
-  for (std::size_t i = 0; i < made.tensors.size(); ++i) {
-    const auto place = places_found.find(made.tensors[i].name);
-    if (place == places_found.end() && !is_alone) {
-      verification.faulty.push_back({made.tensors[i].name, Fault::kMissing});
-      continue;
-    }
-    const std::size_t at = is_alone ? 0 : place->second;
-    is_known[at] = true;
-    if (auto fault = FaultOf(made.tensors[i], found[at])) {
-      verification.faulty.push_back(*std::move(fault));
-    } else {
-      places[i] = at;
-    }
+  std::vector<std::string> names;
+  for (const TensorInfo& info : made.tensors) {
+    names.push_back(is_alone ? found.front().name : info.name);
   }
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!is_known[i]) verification.faulty.push_back({found[i].name, Fault::kExtra});
+  std::vector<std::size_t> places = FindByName(names, found, verification);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] == kNotFound) continue;
+    if (auto fault = FaultOf(made.tensors[i], found[places[i]])) {
+      verification.faulty.push_back(*std::move(fault));
+      places[i] = kNotFound;
+    }
   }
 
   OutputsState comparison;
@@ -214,9 +218,7 @@ Verification Verify(PlanState& state, const RunSettings& settings) {
     faulty.is_text = made.tensors[i].type == DataType::kString;
   }
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
-  for (auto& [name, is_missing] : file.sink->OtherFilesAmiss(made)) {
-    verification.files.push_back({std::move(name), is_missing});
-  }
+  verification.files = file.sink->OtherFilesAmiss(made);
   return verification;
 }
 

@@ -5,12 +5,16 @@
 #ifndef TENSORCAST_SRC_CONVERT_VERIFICATION_H_
 #define TENSORCAST_SRC_CONVERT_VERIFICATION_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "convert/conversion_plan.h"
 #include "convert/run_conversion.h"
+#include "convert/sink.h"
+#include "formats/tensor_info.h"
 
 namespace tensorcast::convert {
 
@@ -33,12 +37,6 @@ struct FaultyTensor {
   bool is_text = false;  // kBytes: these are texts, not bytes
 };
 
-// A file beside the tensors of a directory: "config.json".
-struct FaultyFile {
-  std::string name;  // its path in the output
-  bool is_missing = false;
-};
-
 struct Verification {
   std::uint64_t tensors = 0;         // that the conversion makes
   std::uint64_t bytes = 0;           // of the output that were compared
@@ -47,6 +45,14 @@ struct Verification {
 
   bool IsRight() const { return faulty.empty() && files.empty(); }
 };
+
+inline constexpr std::size_t kNotFound = SIZE_MAX;
+
+// Which of the tensors that stand has each of these names, or kNotFound. Those that are missing,
+// and those that are too many, are put among the faulty.
+std::vector<std::size_t> FindByName(std::span<const std::string> names,
+                                    const std::vector<formats::TensorInfo>& found,
+                                    Verification& verification);
 
 // Makes again what the plan, which is of one file, says of the output at its name. Memory is that
 // of a run. Throws files::Error (unsupported) of a model, and what opening and reading the two

@@ -28,7 +28,7 @@ DiffSide SideOf(const TensorInfo& info) {
   side.layout = info.stored_as;
   side.shape = info.shape;
   side.bytes = info.stored_as.empty() ? info.bytes : info.stored_bytes;
-  side.fortran_order = IsColumnMajor(info);
+  side.fortran_order = info.IsColumnMajor();
   return side;
 }
 
@@ -89,12 +89,12 @@ void GiveOneOrder(std::span<const TensorPair> pairs, Side& a, Side& b) {
   for (const TensorPair& pair : pairs) {
     if (!pair.a || !pair.b) continue;
     const TensorInfo &of_a = a.tensors()[*pair.a], &of_b = b.tensors()[*pair.b];
-    if (IsColumnMajor(of_a) == IsColumnMajor(of_b)) continue;
+    if (of_a.IsColumnMajor() == of_b.IsColumnMajor()) continue;
     differ = true;
     if (of_a.type != DataType::kString) continue;
     throw files::Error(core::ErrorKind::kUnsupported,
-                       words::PathText(IsColumnMajor(of_a) ? a.survey.path : b.survey.path) + ": " +
-                           words::EscapeName(of_a.name) +
+                       words::PathText(of_a.IsColumnMajor() ? a.survey.path : b.survey.path) +
+                           ": " + words::EscapeName(of_a.name) +
                            " holds strings in Fortran order, and not on the other side; save "
                            "numpy.ascontiguousarray of it",
                        of_a.name);

@@ -30,7 +30,7 @@ class BytesOfTensor final : public files::ByteSource {
 };
 
 std::vector<formats::StridedDim> DimsOf(const formats::TensorInfo& info) {
-  if (!IsColumnMajor(info) || info.elements == 0) return {};
+  if (!info.IsColumnMajor() || info.elements == 0) return {};
   std::vector<std::uint64_t> strides;
   std::uint64_t before = 1;
   for (const std::uint64_t n : info.shape) {
@@ -41,10 +41,6 @@ std::vector<formats::StridedDim> DimsOf(const formats::TensorInfo& info) {
 }
 
 }  // namespace
-
-bool IsColumnMajor(const formats::TensorInfo& info) {
-  return info.fortran_order && info.shape.size() > 1;
-}
 
 RowMajorReader::RowMajorReader(std::shared_ptr<const formats::TensorReader> base)
     : base_(std::move(base)), contents_(base_->contents()) {

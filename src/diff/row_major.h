@@ -41,9 +41,6 @@ class RowMajorReader final : public formats::TensorReader {
   mutable formats::StridedTiles tiles_;
 };
 
-// Whether a tensor is in Fortran order, and that makes a difference.
-bool IsColumnMajor(const formats::TensorInfo& info);
-
 }  // namespace tensorcast::diff
 
 #endif  // TENSORCAST_SRC_DIFF_ROW_MAJOR_H_

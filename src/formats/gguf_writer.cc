@@ -191,7 +191,7 @@ class GgufPlacementMaker {
                ", which GGUF does not hold; it holds float32, float16, bfloat16, float64 and "
                "int8 to int64");
     }
-    if (info.fortran_order && info.shape.size() > 1) {
+    if (info.IsColumnMajor()) {
       Fail(info, "is in Fortran order, which GGUF does not have; write an .npy file");
     }
     if (!core::CheckedProduct(info.shape) || info.elements > INT64_MAX) {

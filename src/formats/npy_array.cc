@@ -204,7 +204,7 @@ NpyPlacement::NpyPlacement(std::string where, const TensorInfo& info)
          std::to_string(core::kMostDimensions));
   }
   const std::optional<std::uint64_t> elements = core::CheckedProduct(info_.shape);
-  header.fortran_order = info_.fortran_order && info_.shape.size() > 1;
+  header.fortran_order = info_.IsColumnMajor();
   header.shape = info_.shape;
   header_ = MakeNpyHeader(header);
   if (!elements || (item != 0 && *elements > (UINT64_MAX - header_.size()) / item)) {

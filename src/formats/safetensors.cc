@@ -130,7 +130,7 @@ class SafetensorsPlacementMaker {
     if (info.name == "__metadata__") {
       Fail(info, ErrorKind::kUnsupported, "cannot have that name in a safetensors file");
     }
-    if (info.fortran_order && info.shape.size() > 1) {
+    if (info.IsColumnMajor()) {
       Fail(info, ErrorKind::kUnsupported,
            "is in Fortran order, which safetensors does not have; write an .npy file");
     }

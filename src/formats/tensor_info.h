@@ -41,6 +41,9 @@ struct TensorInfo {
   // its type; static storage.
   std::string_view stored_as = {};
   std::uint64_t stored_bytes = 0;  // what the codes of such a weight take, and what serves them
+
+  // Whether its elements stand in another order than other tensors': of one dimension both are one.
+  bool IsColumnMajor() const { return fortran_order && shape.size() > 1; }
 };
 
 // A weight that a model is to hold as codes: their index, and the axis along which each index has a

@@ -134,7 +134,7 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
   if (info.type == DataType::kUndefined) {
     fail("is " + words::EscapeName(info.dtype) + ", which is not written to .pb files");
   }
-  if (info.fortran_order && info.shape.size() > 1) {
+  if (info.IsColumnMajor()) {
     fail("is in Fortran order, which a TensorProto does not have; write an .npy file");
   }
   const auto check_text = [&](const std::string& text) {

@@ -352,7 +352,7 @@ void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) co
   ForEachRunOfCells(
       partition_, call.first, n,
       [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
-        lanes_->look_up_bytes(call.codes.data() + call.codes_first + at, length,
+        lanes_->look_up_bytes(CodesAt(call, at), length,
                               tables[(cell - cells.first) * kTableLines].bytes, order,
                               call.out.data() + at * to_bytes_);
       });

@@ -16,6 +16,7 @@
 
 #include "files/digest.h"
 #include "files/error.h"
+#include "files/same_bytes.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "files/system_output_directory.h"
@@ -354,18 +355,8 @@ class Writer final : public formats::TensorWriter {
   bool HoldsTheSame(const std::string& path, const files::OutputFile& data) {
     try {
       const files::InputFile there(path, files::EnclosureOfModel(model_.path(), false));
-      if (there.size() != edit_.data_bytes) return false;
-      std::vector<std::byte> other;
-      for (std::uint64_t done = 0; done < edit_.data_bytes; done += buffer_.size()) {
-        StopIfInterrupted();
-        buffer_.resize(
-            static_cast<std::size_t>(std::min<std::uint64_t>(kCopyBytes, edit_.data_bytes - done)));
-        other.resize(buffer_.size());
-        there.Read(done, other);
-        data.Read(done, buffer_);
-        if (other != buffer_) return false;
-      }
-      return true;
+      return there.size() == edit_.data_bytes &&
+             files::HaveSameBytes(there, data, edit_.data_bytes, interrupted_);
     } catch (const Error&) {
       return false;
     }
