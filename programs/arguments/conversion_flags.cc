@@ -88,7 +88,10 @@ convert::Request RequestOf(const ConversionFlags& flags) {
                          "--assume-type",
                          "--allow-hard-links",
                          "--like",
-                         "--record"},
+                         "--record",
+                         "--resume",
+                         "--part",
+                         "--join"},
                  "--repack casts nothing; cast before it, or after");
   }
   if (flags.max_shard_size) {

@@ -19,6 +19,7 @@
 #include "checkpoint/checkpoint.h"
 #include "commands/commands.h"
 #include "commands/mdf_model.h"
+#include "commands/resumable_conversion.h"
 #include "convert/conversion_plan.h"
 #include "convert/record.h"
 #include "convert/run_conversion.h"
@@ -48,6 +49,7 @@ struct ConvertFlags : ConversionFlags {
   bool no_report = false;
   bool force = false;
   bool record = false;
+  ResumeFlags work;
 };
 
 constexpr const char* kConvertDescription =
@@ -142,7 +144,8 @@ std::unique_ptr<PlanState> Decide(const ConvertFlags& flags, const convert::RunS
   if (flags.plan.empty()) return convert::MakePlan(RequestToConvert(flags), settings, spool);
   RequireTaken(flags,
                {"--plan", "--force", "--dry-run", "--no-report", "--fail-on", "--json", "--threads",
-                "--target", "--quiet", "--verbose", "--progress", "--record"},
+                "--target", "--quiet", "--verbose", "--progress", "--record", "--resume", "--part",
+                "--join"},
                "what is done, the plan says; make another plan with --write-plan");
   std::unique_ptr<PlanState> state =
       convert::PlanFromJson(checkpoint::ReadText(files::InputFile(flags.plan), kMostBytes),
@@ -176,12 +179,19 @@ int ShowDryRun(const ConvertFlags& flags, const convert::ConversionPlan& plan,
   return crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 
-// Writes the output, and measures the loss where it is shown or held against limits.
-ConversionSummary Run(const ConvertFlags& flags, const convert::ConversionPlan& plan,
-                      const convert::RunSettings& settings, const std::vector<LossLimit>& limits,
-                      ProgressDisplay& progress) {
-  PlanState& state = *convert::PlanAccess::StateOf(plan);
-  const convert::PlannedFile& file = state.files.front();
+// What the last line of a report has of how a file is read.
+void SetReadingHint(std::string hint, ConversionSummary& summary) {
+  summary.reading_hint = std::move(hint);
+  if (const std::size_t end = summary.reading_hint.find('\n'); end != std::string::npos) {
+    summary.reading_code = summary.reading_hint.substr(end + 1);
+    summary.reading_hint.resize(end);
+  }
+}
+
+// Writes the output whole, or leaves nothing.
+void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSettings& settings,
+               const convert::Measured& measured, ProgressDisplay& progress,
+               ConversionSummary& summary) {
   const std::unique_ptr<convert::OutputsState> outputs =
       convert::BeginOutputs(state, flags.force, settings);
   const formats::TensorWriter& writer = *outputs->files.front().second;
@@ -193,6 +203,23 @@ ConversionSummary Run(const ConvertFlags& flags, const convert::ConversionPlan& 
     }
   };
   say_notes();
+  summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured);
+  convert::CommitOutputs(*outputs, settings.interrupted);
+  ExitOnInterrupts(Leaves::kOutput);
+  progress.Clear();
+  say_notes();
+  summary.output_bytes = writer.file_bytes();
+  SetReadingHint(writer.reading_hint(), summary);
+}
+
+// Writes the output, and measures the loss where it is shown or held against limits. Nothing:
+// others go on with it; `code` is how the process ends.
+std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::ConversionPlan& plan,
+                                     const convert::RunSettings& settings,
+                                     const std::vector<LossLimit>& limits,
+                                     ProgressDisplay& progress, int& code) {
+  PlanState& state = *convert::PlanAccess::StateOf(plan);
+  const convert::PlannedFile& file = state.files.front();
   ConversionSummary summary = SummaryOf(state);
   convert::Measured measured;
   if (!flags.no_report || !limits.empty()) {
@@ -202,19 +229,22 @@ ConversionSummary Run(const ConvertFlags& flags, const convert::ConversionPlan& 
                        measure.loss.Report(), decision.scaled, measure.gain_db);
     };
   }
-  summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured);
-  convert::CommitOutputs(*outputs, settings.interrupted);
-  ExitOnInterrupts(Leaves::kOutput);
-  progress.Clear();
-  say_notes();
-  if (!flags.cast.quiet) {
-    for (const std::string& finding : plan.findings()) SayWarning(finding);
+  std::vector<std::string> findings;
+  if (flags.work.IsGiven()) {
+    ResumedEnd end = RunResumable(state, flags.work, flags.force, flags.cast.quiet, settings,
+                                  measured, progress);
+    code = end.exit_code;
+    if (!end.is_complete) return std::nullopt;
+    summary.bytes_moved = end.bytes_moved;
+    summary.output_bytes = end.output_bytes;
+    SetReadingHint(std::move(end.reading_hint), summary);
+    findings = std::move(end.findings);
+  } else {
+    RunAtOnce(flags, state, settings, measured, progress, summary);
+    findings = plan.findings();
   }
-  summary.output_bytes = writer.file_bytes();
-  summary.reading_hint = writer.reading_hint();
-  if (const std::size_t end = summary.reading_hint.find('\n'); end != std::string::npos) {
-    summary.reading_code = summary.reading_hint.substr(end + 1);
-    summary.reading_hint.resize(end);
+  if (!flags.cast.quiet) {
+    for (const std::string& finding : findings) SayWarning(finding);
   }
   if (!summary.writes_config) {
     summary.quantization_config = file.plan.config.texts.quantization_config;
@@ -247,6 +277,10 @@ int Convert(const ConvertFlags& flags) {
     return ConvertModel(flags, paths);
   }
   const std::vector<LossLimit> limits = ParseFailLimits(flags.cast.fail_on);
+  ParseResumeFlags(flags.work);
+  if (flags.record && !flags.work.part.empty()) {
+    throw Error(ErrorKind::kArguments, "--record: the record is written at the end, with --join");
+  }
   convert::RunSettings settings;
   settings.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
@@ -269,7 +303,10 @@ int Convert(const ConvertFlags& flags) {
   if (flags.dry_run) return ShowDryRun(flags, plan, settings, limits, progress);
   if (flags.record) convert::CheckRecord(state, flags.force);
 
-  ConversionSummary summary = Run(flags, plan, settings, limits, progress);
+  int code = kExitDone;
+  std::optional<ConversionSummary> run = Run(flags, plan, settings, limits, progress, code);
+  if (!run) return code;
+  ConversionSummary& summary = *run;
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Report(flags, summary);
   if (!flags.cast.quiet) SayWritten(summary);
@@ -305,6 +342,7 @@ void AddConvertCommand(CommandLine& line) {
       .AddFlag("--record", flags->record,
                "Write what was asked and every tensor's digest, for verify")
       .Excludes("--dry-run");
+  AddResumeFlags(command, flags->work);
   command.AddFlag("--force", flags->force, "Replace an existing output");
   command.Runs([flags, command] {
     flags->given = command.Given();

@@ -80,6 +80,9 @@ class HelpFormatter : public CLI::Formatter {
     if (!value.empty() && (!is_positional || value.find('|') != std::string::npos)) {
       name += " " + value;
     }
+    if (option->get_type_size() == 0 && option->get_type_name().starts_with("[=")) {
+      name += option->get_type_name();
+    }
     if (option->get_expected_max() > 1) name += " ...";
     std::string text = option->get_description();
     if (option->get_required() && !is_positional) text += " (required)";
@@ -220,6 +223,18 @@ template Option Command::AddOption(const std::string&, unsigned&, const std::str
 
 Option Command::AddFlag(const std::string& names, bool& is_given, const std::string& help) {
   CLI::Option* const flag = app_->add_flag(names, is_given, help);
+  if (!title_.empty()) flag->group(title_);
+  return Option(flag);
+}
+
+Option Command::AddFlag(const std::string& names, std::string& value, const std::string& help) {
+  const std::size_t end = names.find('[');
+  const std::string word = names.substr(end + 2, names.size() - end - 3);
+  CLI::Option* const flag = app_->add_flag(names.substr(0, end), value, help);
+  flag->check([word](const std::string& given) {
+    return given == "true" || given == word ? std::string() : given + ": is not " + word;
+  });
+  flag->type_name("[=" + word + "]");
   if (!title_.empty()) flag->group(title_);
   return Option(flag);
 }

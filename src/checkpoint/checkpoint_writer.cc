@@ -9,6 +9,7 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -79,27 +80,6 @@ bool NamesModel(const std::string& path) {
 bool IsRepository(std::string_view name) {
   return std::find(std::begin(kRepositories), std::end(kRepositories), name) !=
          std::end(kRepositories);
-}
-
-// Why a directory is none that a checkpoint replaces: it is no checkpoint, or more than one.
-std::string WhyNoCheckpoint(const std::string& path) {
-  constexpr std::string_view kModelConfig = "config.json";
-  const std::vector<files::DirectoryEntry> entries = files::ListDirectory(path);
-  bool has_weights = false, has_config = false;
-  for (const files::DirectoryEntry& entry : entries) {
-    if (IsRepository(entry.name)) return "holds " + entry.name;
-    for (const std::string_view name : kRepositories) {
-      if (entry.kind != files::DirectoryEntry::Kind::kDirectory || entry.is_link) break;
-      const std::string below = files::Joined(entry.name, name);
-      if (files::StatusOf(files::Joined(path, below))) return "holds " + words::PathText(below);
-    }
-    const bool is_file = entry.kind == files::DirectoryEntry::Kind::kFile;
-    has_weights = has_weights || (is_file && entry.name.ends_with(kSafetensorsEnding));
-    has_config = has_config || (is_file && entry.name == kModelConfig);
-  }
-  if (entries.empty() || has_weights) return {};
-  if (has_config && NamesModel(files::Joined(path, kModelConfig))) return {};
-  return "holds " + words::PathText(entries.front().name) + " and no checkpoint";
 }
 
 // The index of the output: the input's, with another total and another map.
@@ -194,28 +174,23 @@ class CheckpointWriter final : public formats::TensorWriter {
         input_(reader.directory()),
         directory_(path, input_, bytes,
                    extras.others.copied.size() + extras.texts.size() + sharding.shards.size() + 1,
-                   options, WhyNoCheckpoint,
+                   options, WhyNotReplaced,
                    [interrupted] { files::StopIfInterrupted(interrupted); }),
         like_weights_(files::PermissionsOfOutput(files::Joined(directory_.staging().path(), ""),
                                                  InputsOf(reader))),
         notes_(extras.notes),
         reading_hint_(formats::SafetensorsReadingHint(contents.tensors)) {
-    for (const std::string& name : extras.others.directories) directory_.Add(name);
-    Say(reader, extras.others);
-    for (const std::string& name : extras.others.copied) {
-      files::StopIfInterrupted(interrupted_);
-      copied_.push_back(
-          files::OpenNamedFile(files::Joined(input_, name), reader.enclosure(), SIZE_MAX));
-      if (!extras.texts.contains(name)) Copy(*copied_.back(), name);
+    const bool is_joined = !options.begun.empty() && !options.takes_begun;
+    if (!is_joined) {
+      for (const std::string& name : extras.others.directories) directory_.Add(name);
+      Say(reader, extras.others);
     }
-    for (const auto& [name, text] : extras.texts) {
-      files::OutputFile file(files::Joined(directory_.path(), name), text.size(), Within(name));
-      file.Write(0, std::as_bytes(std::span(text)));
-      file.Commit();
-    }
-    if (!sharding.index.empty()) {
-      OutputIndex(reader, contents, sharding)
-          .Write(files::Joined(directory_.path(), sharding.index), Within(sharding.index));
+    if (options.begun.empty()) {
+      WriteOthers(reader, extras);
+      if (!sharding.index.empty()) {
+        OutputIndex(reader, contents, sharding)
+            .Write(files::Joined(directory_.path(), sharding.index), Within(sharding.index));
+      }
     }
     places_.resize(contents.tensors.size());
     const std::size_t most_open = files::MostOpenFiles();
@@ -228,6 +203,11 @@ class CheckpointWriter final : public formats::TensorWriter {
           files::CreateOptions within = Within(name);
           within.permissions = like_weights_;
           within.staging.closes_files = shards_.size() >= most_open;
+          within.staging.stays = directory_.staging().ForFiles().stays;
+          within.takes_begun = options.takes_begun;
+          if (!options.begun.empty()) {
+            within.begun = files::Joined(directory_.staging().path(), name);
+          }
           shards_.push_back(formats::CreateSafetensors(files::Joined(directory_.path(), name),
                                                        std::move(part), within));
         });
@@ -237,6 +217,13 @@ class CheckpointWriter final : public formats::TensorWriter {
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
     shards_[shard_of_.at(tensor)]->Write(places_[tensor], offset, data);
   }
+  void Flush(std::span<const std::size_t> tensors) override {
+    std::set<std::uint32_t> shards;
+    for (const std::size_t tensor : tensors) shards.insert(shard_of_.at(tensor));
+    for (const std::uint32_t shard : shards) shards_[shard]->Flush({});
+  }
+  std::size_t FileOf(std::size_t tensor) const override { return shard_of_.at(tensor); }
+  std::string temporary() const override { return directory_.staging().path(); }
   std::uint64_t file_bytes() const override {
     std::uint64_t bytes = 0;
     for (const auto& shard : shards_) bytes += shard->file_bytes();
@@ -265,9 +252,25 @@ class CheckpointWriter final : public formats::TensorWriter {
         directory_.staging().ForFiles(slash == std::string::npos ? "" : name.substr(0, slash));
     options.staging.holds_parts = true;
     options.staging.closes_files = false;
+    options.staging.stays = false;  // it is complete at once
     options.inputs = {files::Joined(input_, name)};
     if (!files::IsFile(options.inputs.front())) options.permissions = like_weights_;
     return options;
+  }
+
+  // What the directory holds beside its tensors and their index.
+  void WriteOthers(const CheckpointReader& reader, const CheckpointExtras& extras) {
+    for (const std::string& name : extras.others.copied) {
+      files::StopIfInterrupted(interrupted_);
+      copied_.push_back(
+          files::OpenNamedFile(files::Joined(input_, name), reader.enclosure(), SIZE_MAX));
+      if (!extras.texts.contains(name)) Copy(*copied_.back(), name);
+    }
+    for (const auto& [name, text] : extras.texts) {
+      files::OutputFile file(files::Joined(directory_.path(), name), text.size(), Within(name));
+      file.Write(0, std::as_bytes(std::span(text)));
+      file.Commit();
+    }
   }
 
   void Copy(const files::ByteSource& from, const std::string& name) {
@@ -336,6 +339,26 @@ std::uint64_t ShardBytes(const std::string& path, const formats::FileContents& c
 
 }  // namespace
 
+std::string WhyNotReplaced(const std::string& path) {
+  constexpr std::string_view kModelConfig = "config.json";
+  const std::vector<files::DirectoryEntry> entries = files::ListDirectory(path);
+  bool has_weights = false, has_config = false;
+  for (const files::DirectoryEntry& entry : entries) {
+    if (IsRepository(entry.name)) return "holds " + entry.name;
+    for (const std::string_view name : kRepositories) {
+      if (entry.kind != files::DirectoryEntry::Kind::kDirectory || entry.is_link) break;
+      const std::string below = files::Joined(entry.name, name);
+      if (files::StatusOf(files::Joined(path, below))) return "holds " + words::PathText(below);
+    }
+    const bool is_file = entry.kind == files::DirectoryEntry::Kind::kFile;
+    has_weights = has_weights || (is_file && entry.name.ends_with(kSafetensorsEnding));
+    has_config = has_config || (is_file && entry.name == kModelConfig);
+  }
+  if (entries.empty() || has_weights) return {};
+  if (has_config && NamesModel(files::Joined(path, kModelConfig))) return {};
+  return "holds " + words::PathText(entries.front().name) + " and no checkpoint";
+}
+
 std::unique_ptr<formats::TensorWriter> CreateCheckpoint(
     const std::string& path, const CheckpointReader& reader, formats::FileContents contents,
     Sharding sharding, const CheckpointExtras& extras, const files::CreateOptions& options,
@@ -350,7 +373,7 @@ std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& r
                               const formats::FileContents& contents, const Sharding& sharding,
                               std::uint64_t other_bytes, const files::CreateOptions& options) {
   const std::uint64_t bytes = ShardBytes(path, contents, sharding) + other_bytes;
-  files::CheckOutputDirectory(path, reader.directory(), bytes, options, WhyNoCheckpoint);
+  files::CheckOutputDirectory(path, reader.directory(), bytes, options, WhyNotReplaced);
   return bytes;
 }
 

@@ -54,6 +54,10 @@ std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& r
                               const formats::FileContents& contents, const Sharding& sharding,
                               std::uint64_t other_bytes, const files::CreateOptions& options);
 
+// Why a directory is none that a checkpoint replaces: it is no checkpoint, or more than one. Empty:
+// it may be. Throws Error where it cannot be looked at.
+std::string WhyNotReplaced(const std::string& path);
+
 }  // namespace tensorcast::checkpoint
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_WRITER_H_

@@ -50,6 +50,14 @@ class CheckpointSink final : public Sink {
 
   bool holds_scaled_weights() const override { return true; }
 
+  std::vector<std::string> OtherInputs() const override {
+    std::vector<std::string> paths;
+    for (const std::string& name : checkpoint::FindOtherFiles(reader_).copied) {
+      paths.push_back(files::Joined(reader_.directory(), name));
+    }
+    return paths;
+  }
+
   std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& contents) const override {
     const checkpoint::CheckpointExtras extras = Extras(contents);
     std::vector<FaultyFile> amiss;

@@ -224,8 +224,10 @@ std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsStat
   return bytes;
 }
 
-void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSettings& settings,
-               OutputsState* outputs, const Measured& measured) {
+std::uint64_t RunRanges(PlanState& state, std::span<const JobRange> ranges,
+                        const RunSettings& settings, OutputsState* outputs,
+                        const Measured& measured) {
+  std::uint64_t bytes = 0;
   std::vector<std::vector<std::size_t>> ranges_of(state.files.size());
   for (std::size_t r = 0; r < ranges.size(); ++r) {
     if (ranges[r].job >= state.jobs) {
@@ -251,9 +253,10 @@ void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSett
       range_of.push_back(r);
     }
     if (jobs.empty()) continue;
-    RunFile(
+    bytes += RunFile(
         state, f, jobs, [&](std::size_t j) { return range_of[j]; }, settings, outputs, measured);
   }
+  return bytes;
 }
 
 }  // namespace tensorcast::convert

@@ -53,8 +53,9 @@ using Measured = std::function<void(std::size_t index, const JobMeasure& measure
 std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
                       const Measured& measured);
 // The same of ranges.
-void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSettings& settings,
-               OutputsState* outputs, const Measured& measured);
+std::uint64_t RunRanges(PlanState& state, std::span<const JobRange> ranges,
+                        const RunSettings& settings, OutputsState* outputs,
+                        const Measured& measured);
 
 }  // namespace tensorcast::convert
 

@@ -74,6 +74,8 @@ class Sink {
   // The checks of Create that need no writing; returns the size that the output would have.
   virtual std::uint64_t Check(const formats::FileContents& contents,
                               const files::CreateOptions& options) const = 0;
+  // The paths of files that Create copies beside the tensors. Throws files::Error.
+  virtual std::vector<std::string> OtherInputs() const { return {}; }
   // What Create would make beside the tensors, and is not so in an output that stands. Throws
   // files::Error where one cannot be read.
   virtual std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& /*contents*/) const {

@@ -25,15 +25,20 @@ struct Staging {
   bool holds_parts = false;
   bool syncs_files = false;   // it is synced with what is in it
   bool closes_files = false;  // the file is opened for each use: there may be many
+  // What is made stays where a run ends before it is complete: another goes on
+  // (CreateOptions::begun).
+  bool stays = false;
 };
 
 struct CreateOptions {
   bool overwrite = false;  // replace an existing file
   // Files the output must not be, by any name (symbolic and hard links included).
   std::vector<std::string> inputs;
-  // The temporary file of an output that another process has begun (TensorWriter::temporary), of
-  // the same contents: parts of it are written, and it is neither removed nor given its name.
+  // The temporary file, or the staged file or directory, of an output that was begun
+  // (TensorWriter::temporary), of the same contents: parts of it are written. It is neither removed
+  // nor given its name, but where it is taken over.
   std::string begun = {};
+  bool takes_begun = false;
   // A directory of safetensors files: so many bytes of tensors in each at most, as far as one
   // tensor does not take more; 0: the tensors of a file stay together.
   std::uint64_t max_shard_bytes = 0;

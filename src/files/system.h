@@ -136,9 +136,10 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
 class OutputFile {
  public:
   // Checks as CheckOutput does, then creates the temporary file and reserves its room; or opens the
-  // one that options.begun names, which is left to the process that created it. `owner`: the
-  // output, in the same directory, to which the file belongs and under whose name the temporary
-  // file stands, and whose permissions it has where that is replaced; empty: `path` itself.
+  // one that options.begun names, which is left to the process that created it or taken over.
+  // `owner`: the output, in the same directory, to which the file belongs and under whose name the
+  // temporary file stands, and whose permissions it has where that is replaced; empty: `path`
+  // itself.
   OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options,
              const std::string& owner = {});
   OutputFile(const OutputFile&) = delete;
@@ -155,6 +156,8 @@ class OutputFile {
   // What has been written, not while Write is called.
   void Read(std::uint64_t offset, std::span<std::byte> out) const;
 
+  // Brings what has been written to its disk.
+  void Flush();
   // Syncs the file, gives it its final name and syncs the directory. Call once.
   void Commit();
 
@@ -182,6 +185,10 @@ class OutputFile {
   void CreateTemporary(const std::string& prefix, unsigned permissions);
   void CreateStaged(unsigned permissions);
   void OpenBegun(const std::string& begun, std::uint64_t bytes);
+  // Notes the access of a file that is replaced, for the finished one.
+  void TakeAccessOf(const std::string& replaced);
+  void NoteInputs(const CreateOptions& options);
+  void CloseUntilUsed();
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
   bool HasName() const;

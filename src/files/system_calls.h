@@ -67,6 +67,9 @@ bool SyncTogether(int descriptor);
 // Locks last as long as the descriptor, or the process. EWOULDBLOCK: another has it, also where a
 // directory's is opened. A file system may have none.
 bool Lock(int descriptor);
+bool LockShared(int descriptor);  // with others that do; in the place of a lock that this one has
+// A file that is locked, for reading and writing; new, where there is none, for its owner alone.
+int OpenLockFile(const std::string& file);
 // What is locked for a directory that is built, under a name of our own.
 int OpenLockOfBuilt(const std::string& directory);
 // The lock of DirectoryLock: a file that only those can open who can write to its directory, there
@@ -161,6 +164,9 @@ inline constexpr std::string_view kRoomRemedy = "free some room, or write to ano
 
 // Makes the names given in a directory last. Throws where that fails: `path` was written.
 void SyncNames(const std::string& path, const std::string& directory);
+
+// What a directory that is replaced is called for a moment, behind the name of the new one.
+inline constexpr std::string_view kAsideEnding = ".old";
 
 // What stands under a temporary name is called ".NAME.tensorcast-[8 digits].tmp" after the output
 // that it becomes.

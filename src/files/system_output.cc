@@ -92,6 +92,7 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
   const std::string directory = SplitPath(path).first;
   CheckWritable(path, directory);
   CheckSizeLimit(path, "the output", bytes);
+  if (!options.begun.empty()) return;  // it has its room
   CheckFreeSpace(path, directory, "the output", bytes, std::string(kRoomRemedy));
 }
 
@@ -103,24 +104,23 @@ OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const Creat
       overwrite_(options.overwrite) {
   if (!options.begun.empty()) {
     OpenBegun(options.begun, bytes);
+    if (options.takes_begun) {
+      NoteInputs(options);
+      if (overwrite_ || staging_.holds_parts) TakeAccessOf(path);
+      temporary_ = std::exchange(begun_, {});
+    }
+    if (staging_.closes_files) CloseUntilUsed();
     return;
   }
-  if (overwrite_) {
-    for (const std::string& input : options.inputs) {
-      if (FileStatus status; ReadStatus(input, &status)) {
-        inputs_.emplace_back(status.device, status.number);
-      }
-    }
-  }
+  NoteInputs(options);
   if (staging_.holds_parts) {
     CheckSizeLimit(path, "the output", bytes);
   } else {
     CheckOutput(path, bytes, options);
   }
-  FileStatus replaced;
-  const bool is_like_another = (overwrite_ || staging_.holds_parts || !owner.empty()) &&
-                               ReadStatus(owner.empty() ? path : owner, &replaced) &&
-                               replaced.kind == FileKind::kFile;
+  const std::string& model = owner.empty() ? path : owner;
+  const bool is_like_another =
+      (overwrite_ || staging_.holds_parts || !owner.empty()) && IsFile(model);
   unsigned permissions = kOwnersAlone;
   if (!is_like_another) {
     permissions =
@@ -129,24 +129,44 @@ OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const Creat
             : PermissionsOfOutput(Joined(directory_, SplitPath(path).second), options.inputs);
   }
   if (staging_.directory.empty()) {
-    const std::string prefix = TemporaryPrefix(SplitPath(owner.empty() ? path : owner).second);
+    const std::string prefix = TemporaryPrefix(SplitPath(model).second);
     if (owner.empty()) RemoveStale(directory_, prefix, notes_);
     CreateTemporary(prefix, permissions);
   } else {
     CreateStaged(permissions);
   }
-  if (is_like_another) permissions_ = TakeAccess(descriptor_, replaced);
   try {
+    // One that stays must be opened again: it gets them when it is complete.
+    if (is_like_another && !staging_.stays) TakeAccessOf(model);
     Reserve(bytes);
-    if (!staging_.closes_files) return;
-    FileStatus own;
-    if (!ReadStatus(descriptor_, &own)) ThrowWrite(path_, "cannot be looked at", errno);
-    number_ = {own.device, own.number};
-    Close(std::exchange(descriptor_, -1));
+    if (staging_.closes_files) CloseUntilUsed();
   } catch (...) {
     Discard();
     throw;
   }
+}
+
+void OutputFile::NoteInputs(const CreateOptions& options) {
+  if (!overwrite_) return;
+  for (const std::string& input : options.inputs) {
+    if (FileStatus status; ReadStatus(input, &status)) {
+      inputs_.emplace_back(status.device, status.number);
+    }
+  }
+}
+
+void OutputFile::TakeAccessOf(const std::string& replaced) {
+  FileStatus status;
+  if (ReadStatus(replaced, &status) && status.kind == FileKind::kFile) {
+    permissions_ = TakeAccess(descriptor_, status);
+  }
+}
+
+void OutputFile::CloseUntilUsed() {
+  FileStatus own;
+  if (!ReadStatus(descriptor_, &own)) ThrowWrite(path_, "cannot be looked at", errno);
+  number_ = {own.device, own.number};
+  Close(std::exchange(descriptor_, -1));
 }
 
 OutputFile::~OutputFile() { Discard(); }
@@ -154,7 +174,7 @@ OutputFile::~OutputFile() { Discard(); }
 void OutputFile::Leave() noexcept { temporary_.clear(); }
 
 void OutputFile::Discard() noexcept {
-  if (!temporary_.empty()) files::Remove(temporary_);
+  if (!temporary_.empty() && !staging_.stays) files::Remove(temporary_);
   temporary_.clear();
   if (descriptor_ >= 0) Close(std::exchange(descriptor_, -1));
 }
@@ -204,12 +224,13 @@ void OutputFile::CreateStaged(unsigned permissions) {
 
 template <class Use> void OutputFile::WithDescriptor(Use use) const {
   if (descriptor_ >= 0) return use(descriptor_);
-  const Descriptor opened(OpenTemporary(temporary_));
+  const Descriptor opened(OpenTemporary(temporary()));
   if (opened.get() < 0) ThrowWrite(path_, "cannot be opened again", errno);
   use(opened.get());
 }
 
-// Only what a run left unnamed beside this output: the name may come from anybody.
+// Only what a run left unnamed beside this output, or in the directory of the staging: the name may
+// come from anybody.
 void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   const auto [directory, name] = SplitPath(begun);
   const auto refuse = [&](const std::string& why) {
@@ -218,7 +239,10 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
                     words::CountText(bytes, "byte") + " begun for " + words::PathText(path_),
                 begun);
   };
-  if (directory != directory_ || !IsTemporary(name, TemporaryPrefix(SplitPath(path_).second))) {
+  const std::string own = SplitPath(path_).second;
+  const bool is_its =
+      staging_.directory.empty() ? IsTemporary(name, TemporaryPrefix(own)) : name == own;
+  if (directory != directory_ || !is_its) {
     refuse("does not have the name of a temporary file");
   }
   Descriptor descriptor(OpenTemporary(begun));
@@ -274,6 +298,12 @@ void OutputFile::Truncate(std::uint64_t bytes) {
 void OutputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
   WithDescriptor(
       [&](int descriptor) { ReadFully(descriptor, path_, offset + out.size(), offset, out); });
+}
+
+void OutputFile::Flush() {
+  WithDescriptor([&](int descriptor) {
+    if (!SyncFile(descriptor)) ThrowWrite(path_, "could not be synced to its disk", errno);
+  });
 }
 
 void OutputFile::Commit() {

@@ -15,7 +15,6 @@
 namespace tensorcast::files {
 namespace {
 
-constexpr std::string_view kAsideEnding = ".old";
 constexpr std::string_view kKeptEnding = ".kept";
 // Each takes some milliseconds to be synced by itself; all together wait for what others write.
 constexpr std::size_t kMostSyncedOneByOne = 64;
@@ -87,10 +86,25 @@ StagingDirectory::StagingDirectory(const std::string& output, std::size_t files,
   syncs_files_ = files > kMostSyncedOneByOne && CanSyncTogether(lock_);
 }
 
+StagingDirectory::StagingDirectory(const std::string& output, const std::string& path, Lasting as,
+                                   unsigned permissions)
+    : output_(output),
+      parent_(SplitPath(output).first),
+      path_(path),
+      stays_(true),
+      is_begun_(as != Lasting::kNew) {
+  if (as == Lasting::kNew && !MakeDirectory(path, permissions)) {
+    ThrowWrite(output, "cannot be created in " + words::PathText(SplitPath(path).first), errno);
+  }
+  if (as == Lasting::kJoined) return;
+  lock_ = OpenLockOfBuilt(path);
+  if (lock_ < 0) ThrowSystem(path, "cannot be opened", errno);
+}
+
 StagingDirectory::~StagingDirectory() {
-  if (!path_.empty()) {
+  if (!path_.empty() && !stays_) {
     RemoveBuilt(path_, lock_);
-  } else {
+  } else if (lock_ >= 0) {
     Close(lock_);
   }
 }
@@ -128,6 +142,7 @@ void StagingDirectory::Create(const std::string& prefix, unsigned permissions) {
 Staging StagingDirectory::ForFiles(const std::string& below) const {
   Staging staging;
   staging.directory = below.empty() ? path_ : Joined(path_, below);
+  staging.stays = stays_;
   staging.syncs_files = syncs_files_;
   staging.closes_files = true;
   return staging;
@@ -138,11 +153,11 @@ void StagingDirectory::Add(const std::string& relative, unsigned permissions,
   const std::string path = Joined(path_, relative);
   FileStatus replaced;
   const bool is_like = OwnStatus(like, &replaced) && replaced.kind == FileKind::kDirectory;
-  if (!MakeDirectory(path, is_like ? kOwnersAlone : permissions)) {
+  if (!is_begun_ && !MakeDirectory(path, is_like ? kOwnersAlone : permissions)) {
     ThrowWrite(Joined(output_, relative), "cannot be created", errno);
   }
   std::optional<unsigned> taken;
-  if (is_like) {
+  if (is_like && (!stays_ || is_begun_)) {
     const Descriptor made(OpenDirectory(path));
     if (made.get() < 0) ThrowWrite(Joined(output_, relative), "cannot be opened", errno);
     taken = TakeAccess(made.get(), replaced);
@@ -224,7 +239,9 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
     }
   }
   CheckWritable(path, parent);
-  CheckFreeSpace(path, parent, "the output", bytes, std::string(kRoomRemedy));
+  if (options.begun.empty()) {
+    CheckFreeSpace(path, parent, "the output", bytes, std::string(kRoomRemedy));
+  }
   if (const std::string why = IsDirectory(path) ? why_kept(path) : std::string(); !why.empty()) {
     throw Error(core::ErrorKind::kArguments,
                 words::PathText(path) + ": " + why +
@@ -232,6 +249,35 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
                 path);
   }
 }
+
+namespace {
+
+StagingDirectory StagingOf(const std::string& path, const std::string& input, std::size_t files,
+                           const CreateOptions& options) {
+  if (!options.begun.empty()) {
+    const auto [parent, own] = SplitPath(path);
+    const auto [directory, name] = SplitPath(options.begun);
+    const std::string& staging = options.staging.directory;
+    if (staging.empty() ? directory != parent || !IsTemporary(name, TemporaryPrefix(own))
+                        : directory != staging || name != own) {
+      throw Error(core::ErrorKind::kContents,
+                  words::PathText(options.begun) +
+                      ": does not have the name of a directory begun " + "for " +
+                      words::PathText(path),
+                  options.begun);
+    }
+    return StagingDirectory(path, options.begun,
+                            options.takes_begun ? StagingDirectory::Lasting::kTaken
+                                                : StagingDirectory::Lasting::kJoined);
+  }
+  const unsigned permissions =
+      IsDirectory(path) ? kOwnersAlone : PermissionsOfOutput(path, {&input, 1});
+  if (!options.staging.stays) return StagingDirectory(path, files, permissions);
+  return StagingDirectory(path, Joined(options.staging.directory, SplitPath(path).second),
+                          StagingDirectory::Lasting::kNew, permissions);
+}
+
+}  // namespace
 
 OutputDirectory::OutputDirectory(const std::string& path, const std::string& input,
                                  std::uint64_t bytes, std::size_t files,
@@ -245,13 +291,12 @@ OutputDirectory::OutputDirectory(const std::string& path, const std::string& inp
       overwrite_(options.overwrite),
       why_kept_(std::move(why_kept)),
       wait_(std::move(wait)),
-      staging_(path_, files,
-               IsDirectory(path_) ? kOwnersAlone : PermissionsOfOutput(path_, {&input, 1})),
+      staging_(StagingOf(path_, input, files, options)),
       doomed_(staging_.path()),
       aside_(doomed_ + std::string(kAsideEnding)) {
   RemoveReplaced();
   if (!checked_) return;
-  staging_.TakeAccessOf(path_);
+  if (!options.staging.stays || options.takes_begun) staging_.TakeAccessOf(path_);
   if (FileStatus status; OwnStatus(path_, &status) && !status.is_link) held_ = OpenName(path_);
 }
 

@@ -25,6 +25,11 @@ class StagingDirectory {
   // `output`: the path beside which it stands and after which it is called. `files`: how many it
   // will hold, so that many are synced together. `permissions`: at most.
   StagingDirectory(const std::string& output, std::size_t files, unsigned permissions = 0700);
+  // One that is not removed, so that other runs go on with it: it is made at `path` with at most
+  // these permissions, or stands there. Whoever uses it has a lock of his own.
+  enum class Lasting { kNew, kTaken, kJoined };
+  StagingDirectory(const std::string& output, const std::string& path, Lasting as,
+                   unsigned permissions = 0700);
   StagingDirectory(const StagingDirectory&) = delete;
   StagingDirectory& operator=(const StagingDirectory&) = delete;
   ~StagingDirectory();
@@ -62,6 +67,8 @@ class StagingDirectory {
   std::string parent_;
   std::string path_;  // empty: there is nothing to remove
   int lock_ = -1;
+  bool stays_ = false;     // it is not removed
+  bool is_begun_ = false;  // it stood, with what is below
   bool syncs_files_ = false;
   std::optional<unsigned> permissions_;  // once it is complete
   std::vector<std::pair<std::string, std::optional<unsigned>>> added_;
@@ -90,7 +97,8 @@ void CheckOutputDirectory(const std::string& path, const std::string& input, std
 // has looked at it and something stands under the final name.
 class OutputDirectory {
  public:
-  // Checks as CheckOutputDirectory does, then creates the hidden directory. `files`: as
+  // Checks as CheckOutputDirectory does, then creates the hidden directory, or in that of the
+  // options' staging one that stays, or takes up the one that they say was begun. `files`: as
   // StagingDirectory. `wait` is called while another run is waited for, and may throw.
   OutputDirectory(const std::string& path, const std::string& input, std::uint64_t bytes,
                   std::size_t files, const CreateOptions& options, WhyKept why_kept,

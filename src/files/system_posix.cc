@@ -246,6 +246,16 @@ bool Lock(int descriptor) {
   return result == 0;
 }
 
+bool LockShared(int descriptor) {
+  const int result = ::flock(descriptor, LOCK_SH | LOCK_NB);
+  if (result != 0 && errno == EINTR) errno = EWOULDBLOCK;
+  return result == 0;
+}
+
+int OpenLockFile(const std::string& file) {
+  return Open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, S_IRUSR | S_IWUSR);
+}
+
 int OpenLockOfBuilt(const std::string& directory) {
   return Open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }

@@ -341,6 +341,16 @@ bool SyncTogether(int) {
 // ------------------------------------------------------------------------------------ locks
 
 // A byte that no file has is locked: the bytes of a locked range cannot be read by others.
+bool LockShared(int descriptor) {
+  OVERLAPPED at = At(std::uint64_t{INT64_MAX} - 1);
+  UnlockFileEx(HandleOf(descriptor), 0, 1, 0, &at);
+  return Done(LockFileEx(HandleOf(descriptor), LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at));
+}
+
+int OpenLockFile(const std::string& file) {
+  return Open(file, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL);
+}
+
 bool Lock(int descriptor) {
   OVERLAPPED at = At(std::uint64_t{INT64_MAX} - 1);
   return Done(LockFileEx(HandleOf(descriptor), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY,
@@ -350,7 +360,7 @@ bool Lock(int descriptor) {
 namespace {
 
 // Directories have no locks: a file stands for one, is open to one process and goes with it.
-int OpenLockFile(const std::string& path) {
+int OpenExclusive(const std::string& path) {
   constexpr int kMostTries = 10;
   for (int i = 0;; ++i) {
     const int descriptor = Open(path, GENERIC_READ | GENERIC_WRITE | DELETE, OPEN_ALWAYS,
@@ -365,9 +375,9 @@ int OpenLockFile(const std::string& path) {
 
 }  // namespace
 
-int OpenLockOfBuilt(const std::string& directory) { return OpenLockFile(directory + ".lock"); }
+int OpenLockOfBuilt(const std::string& directory) { return OpenExclusive(directory + ".lock"); }
 
-int LockNames(const std::string& file) { return OpenLockFile(file); }
+int LockNames(const std::string& file) { return OpenExclusive(file); }
 void UnlockNames(const std::string&, int lock) { Close(lock); }
 
 bool IsStillLocked(const std::string& built, int) {

@@ -91,6 +91,7 @@ class NpyWriter final : public TensorWriter {
     CheckIndex(tensor);
     placement_.WriteStrings(first, texts, sink_);
   }
+  void Flush(std::span<const std::size_t>) override { file_.Flush(); }
   std::string temporary() const override { return file_.temporary(); }
   std::uint64_t file_bytes() const override { return placement_.bytes(); }
   std::string reading_hint() const override {

@@ -1,0 +1,140 @@
+// Of work that others go on with: begins it, does it, ends it, and says where it stands.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/resumable_conversion.h"
+
+#include <charconv>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "display/quantities.h"
+#include "files/error.h"
+#include "shell/exit_codes.h"
+#include "shell/process.h"
+#include "shell/streams.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using core::ErrorKind;
+using files::Error;
+
+constexpr std::string_view kStrict = "strict";
+constexpr std::size_t kMostParts = 1'000'000;
+
+// The number that a text is, which is digits alone; 0: it is none.
+std::size_t NumberOf(std::string_view text) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+}
+
+std::string DoneText(const convert::ResumableRun& run) {
+  return fmt::format("{} of {}", BytesText(run.bytes_done()), BytesText(run.bytes()));
+}
+
+void FailUnfinished(const convert::ResumableRun& run) {
+  throw Error(ErrorKind::kArguments,
+              fmt::format("{}: only {} are done; run the parts that have not ended, or do the rest "
+                          "with --resume",
+                          words::PathText(run.directory()), DoneText(run)),
+              run.directory());
+}
+
+}  // namespace
+
+void AddResumeFlags(Command command, ResumeFlags& flags) {
+  command
+      .AddFlag("--resume[=strict]", flags.resume,
+               "Keep what is done in OUT.partial, and go on where an interrupted run has stopped; "
+               "strict: inputs are told by the digests of all their bytes")
+      .Excludes("--dry-run");
+  command
+      .AddOption("--part K/N", flags.part,
+                 "Do the Kth of N parts, beside other processes or machines; --join ends it")
+      .Excludes("--dry-run");
+  command.AddFlag("--join", flags.join, "Give OUT its name once all parts are done, and report")
+      .Excludes("--dry-run")
+      .Excludes("--part");
+}
+
+convert::ResumeOptions ParseResumeFlags(const ResumeFlags& flags) {
+  convert::ResumeOptions options;
+  options.is_strict = flags.resume == kStrict;
+  if (flags.part.empty()) return options;
+  const std::size_t slash = flags.part.find('/');
+  if (slash != std::string::npos) {
+    options.part = NumberOf(std::string_view(flags.part).substr(0, slash));
+    options.parts = NumberOf(std::string_view(flags.part).substr(slash + 1));
+  }
+  if (options.part == 0 || options.part > options.parts || options.parts > kMostParts) {
+    throw Error(ErrorKind::kArguments,
+                fmt::format("--part {}: is to be K/N, such as 3/8: one of N parts, counted from 1",
+                            words::Escape(flags.part)));
+  }
+  return options;
+}
+
+ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, bool overwrite,
+                        bool is_quiet, const convert::RunSettings& settings,
+                        const convert::Measured& measured, ProgressDisplay& progress) {
+  convert::ResumeOptions options = ParseResumeFlags(flags);
+  options.overwrite = overwrite;
+  options.has_losses = measured != nullptr;
+  convert::ResumableRun run(state, options, settings);
+  progress.Clear();
+  if (!is_quiet && run.units_done() != 0 && !flags.join) {
+    SayNote(
+        fmt::format("goes on in {}: {} are done", words::PathText(run.directory()), DoneText(run)));
+  }
+  ResumedEnd end;
+  if (flags.join && !run.UnitsLeft().empty()) FailUnfinished(run);
+  const auto kept = [&] {
+    progress.Clear();
+    return fmt::format("{} are done and kept in {}; the same command goes on", DoneText(run),
+                       words::PathText(run.directory()));
+  };
+  try {
+    end.bytes_moved = run.Run(settings);
+    if (options.parts != 0) {
+      progress.Clear();
+      if (!is_quiet) {
+        Say(fmt::format(" part {} of {} is done; {} of all are; when all are, end it with --join\n",
+                        options.part, options.parts, DoneText(run)));
+      }
+      return end;
+    }
+    if (const formats::TensorWriter* const writer = run.writer()) {
+      end.output_bytes = writer->file_bytes();
+      end.reading_hint = writer->reading_hint();
+    } else if (!is_quiet) {
+      SayNote(fmt::format("{} was complete; only {} is removed",
+                          words::PathText(state.files.front().output),
+                          words::PathText(run.directory())));
+    }
+    if (measured) {
+      for (convert::JobLoss& loss : run.Losses()) {
+        measured(loss.job, {loss.loss, loss.gain_db});
+      }
+    }
+    end.findings = run.Findings();
+    run.Finish(settings.interrupted);
+  } catch (const files::Interrupted&) {
+    SayLine("interrupted; " + kept());
+    end.exit_code = kExitInterrupted;
+    return end;
+  } catch (const Error&) {
+    SayNote(kept());
+    throw;
+  }
+  ExitOnInterrupts(Leaves::kOutput);
+  progress.Clear();
+  for (const std::string& note : run.notes()) SayNote(note);
+  end.is_complete = true;
+  return end;
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,268 @@
+// A lock's file first, then the output and its journals, the head last: a directory without a head
+// is one in which nothing was prepared.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "files/system_work_directory.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "files/digest.h"
+#include "files/error.h"
+#include "files/system.h"
+#include "files/system_calls.h"
+#include "files/system_directory.h"
+
+namespace tensorcast::files {
+namespace {
+
+constexpr std::string_view kWorkLock = "lock";
+constexpr std::string_view kHead = "work.json";
+constexpr std::string_view kOutput = "output";
+constexpr std::string_view kJournalEnding = ".journal";
+constexpr std::uint64_t kMostHeadBytes = std::uint64_t{1} << 28;
+constexpr std::uint64_t kMostEntryBytes = std::uint64_t{1} << 30;
+
+// In front of an entry: its length and its digest, the lowest byte first.
+constexpr std::size_t kEntryHead = 16;
+
+bool IsOwn(std::string_view name) {
+  return name == kWorkLock || name == kHead || name == kOutput || name.ends_with(kJournalEnding) ||
+         IsTemporary(name, TemporaryPrefix(std::string(kHead)));
+}
+
+std::uint64_t LittleEndian(std::span<const std::byte> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;)
+    value = value << 8 | std::to_integer<unsigned>(bytes[i]);
+  return value;
+}
+
+void PutLittleEndian(std::uint64_t value, std::span<std::byte> bytes) {
+  for (std::byte& byte : bytes) {
+    byte = static_cast<std::byte>(value & 0xff);
+    value >>= 8;
+  }
+}
+
+std::uint64_t DigestOfEntry(std::span<const std::byte> entry) {
+  return XXH3_64bits(entry.data(), entry.size());
+}
+
+// Calls use(entry, end) of each, up to the first that is not whole; returns where that begins.
+template <class Use>
+std::uint64_t ReadEntries(int descriptor, const std::string& path, std::uint64_t size, Use use) {
+  std::vector<std::byte> entry;
+  std::uint64_t at = 0;
+  while (size - at >= kEntryHead) {
+    std::array<std::byte, kEntryHead> head{};
+    ReadFully(descriptor, path, size, at, head);
+    const std::uint64_t length = LittleEndian(std::span(head).first(8));
+    if (length > kMostEntryBytes || length > size - at - kEntryHead) break;
+    entry.resize(static_cast<std::size_t>(length));
+    ReadFully(descriptor, path, size, at + kEntryHead, entry);
+    if (DigestOfEntry(entry) != LittleEndian(std::span(head).subspan(8))) break;
+    use(std::span<const std::byte>(entry));
+    at += kEntryHead + length;
+  }
+  return at;
+}
+
+[[noreturn]] void FailForeign(const std::string& path, const std::string& why) {
+  throw Error(
+      core::ErrorKind::kArguments,
+      words::PathText(path) + ": " + why + ", so the run cannot be kept there; move it away", path);
+}
+
+}  // namespace
+
+WorkDirectory::WorkDirectory(const std::string& path, bool is_shared,
+                             const std::function<void()>& wait)
+    : path_(path) {
+  constexpr std::chrono::milliseconds kBetweenTries(100);
+  constexpr int kMostTries = 3000;
+  for (int i = 0; !TryOpen(is_shared); ++i) {
+    if (!is_shared || i == kMostTries) {
+      throw Error(
+          core::ErrorKind::kArguments,
+          words::PathText(path_) + ": another run is at work there; wait until it has ended",
+          path_);
+    }
+    wait();
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+// False where another has it.
+bool WorkDirectory::TryOpen(bool is_shared) {
+  if (!MakeDirectory(path_, kOwnersAlone) && errno != EEXIST) {
+    ThrowWrite(path_, "cannot be created", errno);
+  }
+  FileStatus status;
+  if (!OwnStatus(path_, &status)) ThrowSystem(path_, "cannot be looked at", errno);
+  if (status.kind != FileKind::kDirectory || status.is_link) {
+    FailForeign(path_,
+                "is " + (status.is_link ? "a symbolic link" : std::string(KindText(status.kind))));
+  }
+  std::string foreign;
+  ForEachName(path_, [&](std::string_view name) {
+    if (!IsOwn(name)) foreign = name;
+    return foreign.empty();
+  });
+  if (!foreign.empty()) FailForeign(path_, "holds " + words::PathText(foreign));
+  const std::string file = Joined(path_, kWorkLock);
+  Descriptor lock(OpenLockFile(file));
+  if (lock.get() < 0) {
+    if (errno == ENOENT) return false;  // who had it has removed the directory
+    ThrowWrite(file, "cannot be opened", errno);
+  }
+  // A file system may have no locks: then nobody is kept out.
+  is_alone_ = Lock(lock.get()) || errno != EWOULDBLOCK;
+  if (!is_alone_ && (!is_shared || !LockShared(lock.get()))) return false;
+  if (!IsStillNamed(file, lock.get())) return false;
+  if (!is_alone_ && !Head()) return false;  // who prepares it was killed: the next try is alone
+  lock_ = lock.Release();
+  return true;
+}
+
+WorkDirectory::~WorkDirectory() {
+  if (lock_ >= 0) Close(lock_);
+}
+
+std::string WorkDirectory::output() const { return Joined(path_, kOutput); }
+
+std::string WorkDirectory::Staged(const std::string& path) const {
+  return Joined(output(), SplitPath(path).second);
+}
+
+std::string WorkDirectory::PutAside(const std::string& path) const {
+  std::string aside = Staged(path) + std::string(kAsideEnding);
+  FileStatus status;
+  return OwnStatus(aside, &status) ? aside : "";
+}
+
+WorkDirectory::Place WorkDirectory::FindOutput(const std::string& path, std::uint64_t number) {
+  const auto is_there = [&](const std::string& place) {
+    FileStatus status;
+    return OwnStatus(place, &status) && status.number == number;
+  };
+  const std::string staged = Staged(path);
+  if (is_there(staged)) return Place::kStaged;
+  if (const std::string aside = PutAside(path); !aside.empty() && is_there(aside)) {
+    if (!Rename(aside, staged)) ThrowSystem(aside, "could not be moved back", errno);
+    return Place::kStaged;
+  }
+  return is_there(path) ? Place::kNamed : Place::kNowhere;
+}
+
+std::optional<std::string> WorkDirectory::Head() const {
+  const std::string file = Joined(path_, kHead);
+  FileStatus status;
+  if (!OwnStatus(file, &status)) {
+    if (errno == ENOENT) return std::nullopt;
+    ThrowSystem(file, "cannot be looked at", errno);
+  }
+  const InputFile input(file);
+  if (input.size() > kMostHeadBytes) FailForeign(path_, "holds a work.json of another program");
+  std::string text(static_cast<std::size_t>(input.size()), '\0');
+  input.Read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void WorkDirectory::SetHead(std::string_view text) {
+  CreateOptions options;
+  options.overwrite = true;
+  OutputFile file(Joined(path_, kHead), text.size(), options);
+  file.Write(0, std::as_bytes(std::span(text)));
+  file.Commit();
+  SyncNames(path_, SplitPath(path_).first);
+}
+
+void WorkDirectory::Clear() {
+  for (const DirectoryEntry& entry : ListDirectory(path_)) {
+    const std::string place = Joined(path_, entry.name);
+    if (entry.name == kWorkLock) continue;
+    const bool is_directory = entry.kind == DirectoryEntry::Kind::kDirectory && !entry.is_link;
+    if (!(is_directory ? RemoveTree(place) : files::Remove(place))) {
+      ThrowSystem(place, "cannot be removed", errno);
+    }
+  }
+  if (!MakeDirectory(output(), kOwnersAlone)) ThrowWrite(output(), "cannot be created", errno);
+}
+
+void WorkDirectory::Share() {
+  if (!std::exchange(is_alone_, false)) return;
+  LockShared(lock_);
+}
+
+std::vector<std::string> WorkDirectory::Journals() const {
+  std::vector<std::string> paths;
+  const bool is_read = ForEachName(path_, [&](std::string_view name) {
+    if (name.ends_with(kJournalEnding)) paths.push_back(Joined(path_, name));
+    return true;
+  });
+  if (!is_read) ThrowSystem(path_, "cannot be read", errno);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::string WorkDirectory::JournalPath(std::string_view name) const {
+  return Joined(path_, std::string(name) + std::string(kJournalEnding));
+}
+
+bool WorkDirectory::Remove() {
+  // The head first: what is left without one is nobody's work.
+  files::Remove(Joined(path_, kHead));
+  return RemoveTree(path_);
+}
+
+// -------------------------------------------------------------------------------- JournalFile
+
+JournalFile::JournalFile(const std::string& path) : path_(path) {
+  Descriptor opened(OpenLockFile(path));
+  if (opened.get() < 0) ThrowWrite(path, "cannot be opened", errno);
+  if (!Lock(opened.get()) && errno == EWOULDBLOCK) {
+    throw Error(core::ErrorKind::kArguments,
+                words::PathText(path) + ": another run adds to it; wait until it has ended", path);
+  }
+  FileStatus status;
+  if (!ReadStatus(opened.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  end_ = ReadEntries(opened.get(), path, status.bytes, [](std::span<const std::byte>) {});
+  if (!Cut(opened.get(), end_)) ThrowWrite(path, "cannot be cut", errno);
+  descriptor_ = opened.Release();
+  SyncNames(path, SplitPath(path).first);
+}
+
+JournalFile::~JournalFile() { Close(descriptor_); }
+
+void JournalFile::Add(std::span<const std::byte> entry) {
+  std::vector<std::byte> bytes(kEntryHead + entry.size());
+  PutLittleEndian(entry.size(), std::span(bytes).first(8));
+  PutLittleEndian(DigestOfEntry(entry), std::span(bytes).subspan(8, 8));
+  std::copy(entry.begin(), entry.end(), bytes.begin() + kEntryHead);
+  std::span<const std::byte> left = bytes;
+  for (std::uint64_t at = end_; !left.empty();) {
+    const std::int64_t put = WriteAt(descriptor_, at, left);
+    if (put < 0) ThrowWrite(path_, "cannot be written", errno);
+    at += static_cast<std::uint64_t>(put);
+    left = left.subspan(static_cast<std::size_t>(put));
+  }
+  if (!SyncFile(descriptor_)) ThrowWrite(path_, "could not be synced to its disk", errno);
+  end_ += bytes.size();
+}
+
+void JournalFile::ForEach(const std::string& path,
+                          const std::function<void(std::span<const std::byte>)>& use) {
+  const Descriptor opened(OpenInput(path));
+  FileStatus status;
+  if (opened.get() < 0 || !ReadStatus(opened.get(), &status)) {
+    ThrowSystem(path, "cannot be opened", errno);
+  }
+  ReadEntries(opened.get(), path, status.bytes, use);
+}
+
+}  // namespace tensorcast::files
