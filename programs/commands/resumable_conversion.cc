@@ -102,15 +102,14 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
     if (options.parts != 0) {
       progress.Clear();
       if (!is_quiet) {
-        Say(fmt::format(" part {} of {} is done; {} of all are; when all are, end it with --join\n",
-                        options.part, options.parts, DoneText(run)));
+        Say(fmt::format(" part {} of {} is done; of all {} are{}\n", options.part, options.parts,
+                        DoneText(run), run.UnitsLeft().empty() ? ": end it with --join" : ""));
       }
       return end;
     }
-    if (const formats::TensorWriter* const writer = run.writer()) {
-      end.output_bytes = writer->file_bytes();
-      end.reading_hint = writer->reading_hint();
-    } else if (!is_quiet) {
+    end.output_bytes = run.output_bytes();
+    end.reading_hint = run.reading_hint();
+    if (run.is_committed() && !is_quiet) {
       SayNote(fmt::format("{} was complete; only {} is removed",
                           words::PathText(state.files.front().output),
                           words::PathText(run.directory())));

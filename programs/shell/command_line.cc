@@ -78,10 +78,7 @@ class HelpFormatter : public CLI::Formatter {
     const std::string value = option->get_type_size() != 0 ? option->get_type_name() : "";
     // Only a set of words says more than an argument's name.
     if (!value.empty() && (!is_positional || value.find('|') != std::string::npos)) {
-      name += " " + value;
-    }
-    if (option->get_type_size() == 0 && option->get_type_name().starts_with("[=")) {
-      name += option->get_type_name();
+      name += (value.starts_with("[=") ? "" : " ") + value;
     }
     if (option->get_expected_max() > 1) name += " ...";
     std::string text = option->get_description();

@@ -135,7 +135,7 @@ ResumableRun::ResumableRun(PlanState& state, const ResumeOptions& options,
       options_(options),
       work_((RequireResumable(state.files.front()), WorkPath(state.files.front().output)),
             options.parts != 0, [&] { files::StopIfInterrupted(settings.interrupted); }),
-      identity_{options.is_strict, options.has_losses} {
+      identity_{options.is_strict, options.has_losses, options.unit_bytes} {
   state.interrupt->Set(settings.interrupted);
   const PlannedFile& file = state.files.front();
   if (const std::optional<std::string> head = work_.Head()) {
@@ -154,7 +154,7 @@ ResumableRun::ResumableRun(PlanState& state, const ResumeOptions& options,
   }
   work_.Share();
   if (outputs_ == nullptr) return;
-  units_ = CutIntoUnits(state, *writer());
+  units_ = CutIntoUnits(state, *writer(), options.unit_bytes);
   is_done_.assign(units_.size(), false);
   for (const WorkUnit& unit : units_) bytes_ += unit.bytes;
   ReadJournals();
@@ -181,11 +181,13 @@ void ResumableRun::Prepare(const RunSettings& settings) {
     if (writer->temporary().empty()) FailAtOneGo(file.output, "is packed from front to end");
     writer->Sync();
     identity_.output = files::StatusOf(writer->temporary())->number;
+    identity_.output_bytes = writer->file_bytes();
+    identity_.reading_hint = writer->reading_hint();
     const std::string head = WorkHead(state_, identity_, settings.interrupted);
     file.plan.reader->CheckUnchanged();  // what was looked at is what was opened
     work_.SetHead(head);
   } catch (...) {
-    work_.Remove();
+    work_.Remove(WithoutLastSlashes(file.output));
     throw;
   }
 }
@@ -222,6 +224,7 @@ void ResumableRun::ReadJournals() {
 }
 
 std::uint64_t ResumableRun::Run(const RunSettings& settings) {
+  if (is_committed()) return 0;
   std::vector<std::size_t> mine;
   if (options_.parts != 0) {
     mine = UnitsOfPart(units_, *writer(), options_.part, options_.parts);
@@ -261,6 +264,7 @@ std::uint64_t ResumableRun::Run(const RunSettings& settings) {
     ++units_done_;
     bytes_done_ += unit.bytes;
   }
+  ReadJournals();  // what others have done meanwhile
   return moved;
 }
 
@@ -316,7 +320,9 @@ void ResumableRun::Finish(const std::atomic<bool>* interrupted) {
       return;
     }
   }
-  if (!work_.Remove()) notes_.push_back(words::PathText(work_.path()) + " could not be removed");
+  if (const std::string left = work_.Remove(output); !left.empty()) {
+    notes_.push_back(words::PathText(left) + ", which is of no more use, could not be removed");
+  }
 }
 
 }  // namespace tensorcast::convert

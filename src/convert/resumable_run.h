@@ -30,6 +30,7 @@ struct ResumeOptions {
   // This process does one of `parts` parts, counted from 1, beside others; 0: all that is left.
   std::size_t part = 0;
   std::size_t parts = 0;
+  std::uint64_t unit_bytes = kUnitBytes;
 };
 
 // Where the work of an output lies.
@@ -48,6 +49,10 @@ class ResumableRun {
   std::size_t units_done() const { return units_done_; }
   std::uint64_t bytes_done() const { return bytes_done_; }
   std::uint64_t bytes() const { return bytes_; }
+
+  // What a report says of the output.
+  std::uint64_t output_bytes() const { return identity_.output_bytes; }
+  const std::string& reading_hint() const { return identity_.reading_hint; }
 
   // Whether the output has its name already: only Finish is left.
   bool is_committed() const { return outputs_ == nullptr; }

@@ -114,7 +114,10 @@ std::string WorkHead(const PlanState& state, const WorkOptions& options,
   head["tensorcast"] = TENSORCAST_VERSION;
   head["losses"] = options.has_losses;
   head["strict"] = options.is_strict;
-  head["output"] = options.output;
+  head["unit_bytes"] = options.unit_bytes;
+  head["output"] = {{"number", options.output},
+                    {"bytes", options.output_bytes},
+                    {"reading_hint", BytesJson(options.reading_hint)}};
   head["request"] = RequestJson(state.request);
   head["plan"] = PlanDigest(state);
   head["inputs"] = InputsJson(state, options.is_strict, interrupted);
@@ -130,7 +133,11 @@ WorkOptions RequireSameWork(const PlanState& state, const WorkOptions& options,
   WorkOptions found;
   found.is_strict = begun.Member("strict").Bool();
   found.has_losses = begun.Member("losses").Bool();
-  found.output = begun.Member("output").Number();
+  found.unit_bytes = begun.Member("unit_bytes").Number();
+  const Place output = begun.Member("output");
+  found.output = output.Member("number").Number();
+  found.output_bytes = output.Member("bytes").Number();
+  found.reading_hint = output.Member("reading_hint").Bytes();
   if (const std::string version = begun.Member("tensorcast").Text();
       version != TENSORCAST_VERSION) {
     FailOther(directory, "was begun by tensorcast " + words::Escape(version) +
@@ -143,6 +150,7 @@ WorkOptions RequireSameWork(const PlanState& state, const WorkOptions& options,
     FailOther(directory, found.has_losses ? "was begun with a report, not with --no-report"
                                           : "was begun with --no-report");
   }
+  if (found.unit_bytes != options.unit_bytes) FailOther(directory, "is cut into other units");
   if (options.is_strict && !found.is_strict) {
     FailOther(directory, "was begun without the digests of what its inputs hold");
   }

@@ -15,9 +15,13 @@
 namespace tensorcast::convert {
 
 struct WorkOptions {
-  bool is_strict = false;    // inputs are told by the digests of their contents too
-  bool has_losses = true;    // what casts lose is measured
-  std::uint64_t output = 0;  // the number of the output's file or directory
+  bool is_strict = false;  // inputs are told by the digests of their contents too
+  bool has_losses = true;  // what casts lose is measured
+  std::uint64_t unit_bytes = 0;
+  // Of the output: the number of its file or directory, and what a report says of it.
+  std::uint64_t output = 0;
+  std::uint64_t output_bytes = 0;
+  std::string reading_hint;
 };
 
 // As JSON, docs/conversion_plan.md has the members. Each input by its size, its number, the times

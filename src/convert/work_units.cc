@@ -1,5 +1,4 @@
-// Units are large enough that a sync is cheap beside one, and small enough that little is lost with
-// one.
+// Units and parts depend on nothing but the plan, so that every process finds the same.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/work_units.h"
@@ -15,7 +14,6 @@
 namespace tensorcast::convert {
 namespace {
 
-constexpr std::uint64_t kUnitBytes = std::uint64_t{256} << 20;
 // With fewer files for each part, parts that have one more than others take too much longer.
 constexpr std::size_t kFilesOfPart = 4;
 
@@ -26,15 +24,15 @@ std::uint64_t BytesOfRange(std::uint64_t bytes, std::uint64_t elements, std::uin
 }
 
 // The parts of a job that can be done by themselves, with the bytes that each reads.
-std::vector<std::pair<JobRange, std::uint64_t>> RangesOf(const PlannedFile& file,
-                                                         std::size_t place) {
+std::vector<std::pair<JobRange, std::uint64_t>> RangesOf(const PlannedFile& file, std::size_t place,
+                                                         std::uint64_t unit_bytes) {
   const TensorJob& job = file.plan.jobs[place];
   const formats::TensorInfo& tensor = file.TensorOf(place);
   const std::uint64_t units = UnitsOf(tensor);
-  if (IsScaledJob(job) || tensor.bytes <= kUnitBytes || IsTextJob(*file.plan.reader, job)) {
+  if (IsScaledJob(job) || tensor.bytes <= unit_bytes || IsTextJob(*file.plan.reader, job)) {
     return {{{file.first_job + place, 0, UINT64_MAX}, tensor.bytes}};
   }
-  const std::uint64_t count = tensor.bytes / kUnitBytes + 1;
+  const std::uint64_t count = tensor.bytes / unit_bytes + 1;
   const std::uint64_t step = (units / count / kRangeGrain + 1) * kRangeGrain;
   std::vector<std::pair<JobRange, std::uint64_t>> ranges;
   for (std::uint64_t first = 0; first < units; first += step) {
@@ -54,7 +52,8 @@ std::size_t TensorsMade(const TensorJob& job, const formats::TensorInfo& tensor)
 
 }  // namespace
 
-std::vector<WorkUnit> CutIntoUnits(const PlanState& state, const formats::TensorWriter& writer) {
+std::vector<WorkUnit> CutIntoUnits(const PlanState& state, const formats::TensorWriter& writer,
+                                   std::uint64_t unit_bytes) {
   const PlannedFile& file = state.files.front();
   std::map<std::size_t, std::vector<std::size_t>> places_of;  // of jobs, by the output's file
   for (std::size_t place = 0; place < file.plan.jobs.size(); ++place) {
@@ -66,8 +65,8 @@ std::vector<WorkUnit> CutIntoUnits(const PlanState& state, const formats::Tensor
     for (const std::size_t place : places) {
       const TensorJob& job = file.plan.jobs[place];
       const std::size_t made = TensorsMade(job, file.TensorOf(place));
-      for (const auto& [range, bytes] : RangesOf(file, place)) {
-        if (begins || units.back().bytes + bytes > kUnitBytes) units.emplace_back();
+      for (const auto& [range, bytes] : RangesOf(file, place, unit_bytes)) {
+        if (begins || units.back().bytes + bytes > unit_bytes) units.emplace_back();
         begins = false;
         WorkUnit& unit = units.back();
         unit.ranges.push_back(range);

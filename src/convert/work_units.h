@@ -22,9 +22,13 @@ struct WorkUnit {
   std::uint64_t bytes = 0;           // that are read
 };
 
-// The plan's, which is of one file: of about 256 MiB each, and of one file of the output. The same
-// for the same plan. `writer`: of its output.
-std::vector<WorkUnit> CutIntoUnits(const PlanState& state, const formats::TensorWriter& writer);
+// Large enough that a sync is cheap beside one, and small enough that little is lost with one.
+inline constexpr std::uint64_t kUnitBytes = std::uint64_t{256} << 20;
+
+// The plan's, which is of one file: of about so many bytes each, and of one file of the output. The
+// same for the same plan. `writer`: of its output.
+std::vector<WorkUnit> CutIntoUnits(const PlanState& state, const formats::TensorWriter& writer,
+                                   std::uint64_t unit_bytes);
 
 // Those that part `part` of `parts`, counted from 1, has to do, each in exactly one part: about as
 // many bytes in each, and where there are many files all of a file in one.

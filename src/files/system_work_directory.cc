@@ -214,10 +214,17 @@ std::string WorkDirectory::JournalPath(std::string_view name) const {
   return Joined(path_, std::string(name) + std::string(kJournalEnding));
 }
 
-bool WorkDirectory::Remove() {
-  // The head first: what is left without one is nobody's work.
-  files::Remove(Joined(path_, kHead));
-  return RemoveTree(path_);
+std::string WorkDirectory::Remove(const std::string& output) {
+  // Under a name that the next run of the output removes, where this one is killed.
+  const auto [parent, name] = SplitPath(output);
+  const std::string doomed = Joined(parent, TemporaryName(TemporaryPrefix(name)));
+  if (!Rename(path_, doomed) && lock_ >= 0) {  // an open file may stand in the way
+    Close(std::exchange(lock_, -1));
+    Rename(path_, doomed);
+  }
+  // A server may say that it failed in what it has done.
+  if (FileStatus status; OwnStatus(doomed, &status)) path_ = doomed;
+  return RemoveTree(path_) ? "" : path_;
 }
 
 // -------------------------------------------------------------------------------- JournalFile

@@ -52,8 +52,9 @@ class WorkDirectory {
   std::vector<std::string> Journals() const;
   // A name for a journal here.
   std::string JournalPath(std::string_view name) const;
-  // Removes it with all that is in it. Returns whether it is gone.
-  bool Remove();
+  // Removes it with all that is in it, after `output` has its name, or because nothing was
+  // prepared. Returns what could not be removed, or nothing.
+  std::string Remove(const std::string& output);
 
  private:
   bool TryOpen(bool is_shared);

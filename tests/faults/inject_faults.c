@@ -9,6 +9,8 @@
  *   late-EIO ...      the call is made, and then said to have failed
  *   short, empty      of read, pread, write, pwrite: half of the bytes, or none
  *   SIGKILL, SIGTERM  the process gets this signal, then the call is made
+ *   power             what pwrite wrote and nobody synced becomes zeros, and the process is killed:
+ *                     the names in directories stay as they are
  *   command           the shell runs TENSORCAST_FAULT_COMMAND to its end, then the call is made
  *
  * TENSORCAST_FAULT_FROM=start counts from the first call of the process, also before main; else
@@ -59,9 +61,9 @@ enum Function { FUNCTIONS(ENUMERATOR) kFunctionCount };
 #define NAME(name) #name,
 static const char* const kNames[] = {FUNCTIONS(NAME)};
 
-enum { kMostFaults = 8, kMostFiles = 1024, kNameSize = 24, kPathSize = 256 };
+enum { kMostFaults = 8, kMostFiles = 1024, kMostWrites = 8192, kNameSize = 24, kPathSize = 256 };
 
-enum Action { kNone, kFail, kFailLate, kShort, kEmpty, kSignal, kCommand };
+enum Action { kNone, kFail, kFailLate, kShort, kEmpty, kSignal, kPower, kCommand };
 
 struct Fault {
   enum Action action;
@@ -96,6 +98,12 @@ struct DirtyFiles {
     ino_t inode;
     char path[kPathSize]; /* without links */
   } files[kMostFiles];
+  int write_count;
+  struct {
+    dev_t device;
+    ino_t inode;
+    uint64_t offset, bytes;
+  } writes[kMostWrites];
 };
 
 static struct Plan plans[kMostFaults];
@@ -105,6 +113,7 @@ static struct Record* record = &own_record;
 static struct DirtyFiles dirty = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static atomic_bool is_configured;
 static atomic_bool is_counting;
+static atomic_bool is_losing; /* power: what is written then is not noted */
 /* Of calls made from here nothing is counted. */
 static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
 
@@ -149,6 +158,8 @@ static struct Fault FaultOfText(const char* text) {
     fault.action = kEmpty;
   } else if (strcmp(text, "command") == 0) {
     fault.action = kCommand;
+  } else if (strcmp(text, "power") == 0) {
+    fault.action = kPower;
   } else if (strncmp(text, "SIG", 3) == 0) {
     fault.action = kSignal;
     fault.value = SignalOfName(text + 3);
@@ -233,6 +244,30 @@ static void RunCommand(void) {
   }
 }
 
+/* Of a disk that had not been asked for it nothing is sure to stay. */
+static _Noreturn void LosePower(void) {
+  static const char kZeros[1 << 16];
+  pthread_mutex_lock(&dirty.mutex);
+  is_losing = true;
+  for (int w = 0; w < dirty.write_count; ++w) {
+    int i = 0;
+    while (i < dirty.count && (dirty.files[i].device != dirty.writes[w].device ||
+                               dirty.files[i].inode != dirty.writes[w].inode))
+      ++i;
+    const int descriptor = i < dirty.count ? open(dirty.files[i].path, O_WRONLY) : -1;
+    uint64_t offset = dirty.writes[w].offset;
+    const uint64_t end = offset + dirty.writes[w].bytes;
+    while (descriptor >= 0 && offset < end) {
+      const size_t some = end - offset < sizeof kZeros ? end - offset : sizeof kZeros;
+      if (pwrite(descriptor, kZeros, some, (off_t)offset) <= 0) break;
+      offset += some;
+    }
+    if (descriptor >= 0) close(descriptor);
+  }
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
+}
+
 /* Counts a call, and says what it is to meet with. */
 static struct Fault Meet(enum Function function) {
   const struct Fault none = {kNone, 0};
@@ -253,6 +288,7 @@ static struct Fault Meet(enum Function function) {
   is_inside = true;
   const int error = errno;
   if (fault.action == kSignal) kill(getpid(), fault.value);
+  if (fault.action == kPower) LosePower();
   if (fault.action == kCommand) RunCommand();
   errno = error;
   is_inside = false;
@@ -268,6 +304,13 @@ static void Note(const struct stat* status, const char* path, bool is_synced) {
     ++i;
   if (is_synced && i < dirty.count) {
     dirty.files[i] = dirty.files[--dirty.count];
+    int kept = 0;
+    for (int w = 0; w < dirty.write_count; ++w) {
+      const bool is_its =
+          dirty.writes[w].device == status->st_dev && dirty.writes[w].inode == status->st_ino;
+      if (!is_its) dirty.writes[kept++] = dirty.writes[w];
+    }
+    dirty.write_count = kept;
   } else if (!is_synced && i == dirty.count && i < kMostFiles) {
     dirty.files[i].device = status->st_dev;
     dirty.files[i].inode = status->st_ino;
@@ -293,6 +336,27 @@ static void NoteWrite(int descriptor, bool is_synced) {
   errno = error;
 }
 
+/* Notes what a call that wrote at an offset has written. */
+static void NoteWriteAt(int descriptor, uint64_t offset, ssize_t bytes) {
+  if (is_losing) return;
+  NoteWrite(descriptor, false);
+  const int error = errno;
+  is_inside = true;
+  struct stat status;
+  if (bytes > 0 && fstat(descriptor, &status) == 0) {
+    pthread_mutex_lock(&dirty.mutex);
+    if (dirty.write_count < kMostWrites) { /* of more the last are not lost */
+      dirty.writes[dirty.write_count].device = status.st_dev;
+      dirty.writes[dirty.write_count].inode = status.st_ino;
+      dirty.writes[dirty.write_count].offset = offset;
+      dirty.writes[dirty.write_count++].bytes = (uint64_t)bytes;
+    }
+    pthread_mutex_unlock(&dirty.mutex);
+  }
+  is_inside = false;
+  errno = error;
+}
+
 /* Notes that a name was given in the directory of `path`. */
 static void NoteName(const char* path) {
   const int error = errno;
@@ -313,12 +377,15 @@ static void NoteName(const char* path) {
 /* Everything is on its disk. */
 static void NoteAllSynced(void) {
   pthread_mutex_lock(&dirty.mutex);
-  dirty.count = 0;
+  dirty.count = dirty.write_count = 0;
   pthread_mutex_unlock(&dirty.mutex);
 }
 
 /* Looks whether what is about to get a name was synced. */
-static void NoteNaming(const char* path) {
+static void NoteNaming(const char* path, const char* name) {
+  static const char kTemporary[] = ".tmp"; /* of what is yet to be named, or to be removed */
+  const size_t end = strlen(name), ending = sizeof kTemporary - 1;
+  if (end > ending && strcmp(name + end - ending, kTemporary) == 0) return;
   const int error = errno;
   is_inside = true;
   struct stat status;
@@ -388,10 +455,12 @@ WRAP_WITH(pread, ssize_t, pread64, (int descriptor, void* data, size_t count, of
 WRAP_WITH(write, ssize_t, write, (int descriptor, const void* data, size_t count),
           (descriptor, data, Cut(fault, count)), -1, (void)0, NoteWrite(descriptor, false))
 WRAP_WITH(pwrite, ssize_t, pwrite, (int descriptor, const void* data, size_t count, off_t offset),
-          (descriptor, data, Cut(fault, count), offset), -1, (void)0, NoteWrite(descriptor, false))
+          (descriptor, data, Cut(fault, count), offset), -1, (void)0,
+          NoteWriteAt(descriptor, (uint64_t)offset, value))
 WRAP_WITH(pwrite, ssize_t, pwrite64,
           (int descriptor, const void* data, size_t count, off64_t offset),
-          (descriptor, data, Cut(fault, count), offset), -1, (void)0, NoteWrite(descriptor, false))
+          (descriptor, data, Cut(fault, count), offset), -1, (void)0,
+          NoteWriteAt(descriptor, (uint64_t)offset, value))
 WRAP_WITH(fsync, int, fsync, (int descriptor), (descriptor), -1, (void)0,
           if (value == 0) NoteWrite(descriptor, true))
 WRAP_WITH(fsync, int, fdatasync, (int descriptor), (descriptor), -1, (void)0,
@@ -406,13 +475,13 @@ WRAP_WITH(fallocate, int, fallocate, (int descriptor, int mode, off_t offset, of
           (descriptor, mode, offset, size), -1, (void)0, NoteWrite(descriptor, false))
 WRAP_WITH(fallocate, int, fallocate64, (int descriptor, int mode, off64_t offset, off64_t size),
           (descriptor, mode, offset, size), -1, (void)0, NoteWrite(descriptor, false))
-WRAP_WITH(rename, int, rename, (const char* from, const char* to), (from, to), -1, NoteNaming(from),
-          (void)0)
+WRAP_WITH(rename, int, rename, (const char* from, const char* to), (from, to), -1,
+          NoteNaming(from, to), (void)0)
 WRAP_WITH(renameat2, int, renameat2,
           (int from_folder, const char* from, int to_folder, const char* to, unsigned flags),
           (from_folder, from, to_folder, to, flags), -1,
-          if (from_folder == AT_FDCWD) NoteNaming(from), (void)0)
-WRAP_WITH(link, int, link, (const char* from, const char* to), (from, to), -1, NoteNaming(from),
+          if (from_folder == AT_FDCWD) NoteNaming(from, to), (void)0)
+WRAP_WITH(link, int, link, (const char* from, const char* to), (from, to), -1, NoteNaming(from, to),
           (void)0)
 WRAP(unlink, int, unlink, (const char* path), (path), -1)
 WRAP(unlink, int, unlinkat, (int folder, const char* path, int flags), (folder, path, flags), -1)
