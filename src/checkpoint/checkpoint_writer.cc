@@ -242,6 +242,13 @@ class CheckpointWriter final : public formats::TensorWriter {
     for (const auto& shard : shards_) bytes += shard->file_bytes();
     return bytes;
   }
+  std::string temporary() const override { return directory_.staging().path(); }
+  void SyncPart() override {
+    for (const auto& shard : shards_) {
+      files::StopIfInterrupted(interrupted_);
+      shard->SyncPart();
+    }
+  }
   std::string reading_hint() const override { return reading_hint_; }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = notes_;

@@ -74,6 +74,13 @@ class Sink {
   // The checks of Create that need no writing; returns the size that the output would have.
   virtual std::uint64_t Check(const formats::FileContents& contents,
                               const files::CreateOptions& options) const = 0;
+  // Of an output that is a directory: the names of its files of tensors, and which of them each
+  // tensor goes into. Else nothing.
+  virtual std::vector<std::string> FilesOf(const formats::FileContents& /*contents*/,
+                                           const files::CreateOptions& /*options*/,
+                                           std::vector<std::uint32_t>& /*file_of*/) const {
+    return {};
+  }
   // What Create would make beside the tensors, and is not so in an output that stands. Throws
   // files::Error where one cannot be read.
   virtual std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& /*contents*/) const {

@@ -31,8 +31,9 @@ struct CreateOptions {
   bool overwrite = false;  // replace an existing file
   // Files the output must not be, by any name (symbolic and hard links included).
   std::vector<std::string> inputs;
-  // The temporary file of an output that another process has begun (TensorWriter::temporary), of
-  // the same contents: parts of it are written, and it is neither removed nor given its name.
+  // The temporary file, or the directory of hidden name, of an output that another process has
+  // begun (TensorWriter::temporary), of the same contents: parts of it are written, and it is
+  // neither removed nor given its name.
   std::string begun = {};
   // A directory of safetensors files: so many bytes of tensors in each at most, as far as one
   // tensor does not take more; 0: the tensors of a file stay together.

@@ -136,7 +136,8 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
 class OutputFile {
  public:
   // Checks as CheckOutput does, then creates the temporary file and reserves its room; or opens the
-  // one that options.begun names, which is left to the process that created it. `owner`: the
+  // one that options.begun names, which is left to the process that created it, and is written to
+  // as long as that process has neither removed it nor given it its name. `owner`: the
   // output, in the same directory, to which the file belongs and under whose name the temporary
   // file stands, and whose permissions it has where that is replaced; empty: `path` itself.
   OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options,
@@ -159,6 +160,9 @@ class OutputFile {
   void Commit();
 
   void Sync();
+  // Brings what this process has written so far to the disk, for others of other machines that
+  // write the same file, or give it its name.
+  void SyncPart();
   // False where the name is taken and is not to be replaced: the file stays as it was.
   bool Name();
   // The same under another name in the directory of path(), which becomes path().
@@ -182,6 +186,7 @@ class OutputFile {
   void CreateTemporary(const std::string& prefix, unsigned permissions);
   void CreateStaged(unsigned permissions);
   void OpenBegun(const std::string& begun, std::uint64_t bytes);
+  void CheckBegun(int descriptor) const;
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
   bool HasName() const;

@@ -204,7 +204,7 @@ void OutputFile::CreateStaged(unsigned permissions) {
 
 template <class Use> void OutputFile::WithDescriptor(Use use) const {
   if (descriptor_ >= 0) return use(descriptor_);
-  const Descriptor opened(OpenTemporary(temporary_));
+  const Descriptor opened(begun_.empty() ? OpenTemporary(temporary_) : OpenShared(begun_));
   if (opened.get() < 0) ThrowWrite(path_, "cannot be opened again", errno);
   use(opened.get());
 }
@@ -218,10 +218,11 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
                     words::CountText(bytes, "byte") + " begun for " + words::PathText(path_),
                 begun);
   };
-  if (directory != directory_ || !IsTemporary(name, TemporaryPrefix(SplitPath(path_).second))) {
-    refuse("does not have the name of a temporary file");
-  }
-  Descriptor descriptor(OpenTemporary(begun));
+  const std::string final_name = SplitPath(path_).second;
+  const bool is_named = staging_.directory.empty() ? IsTemporary(name, TemporaryPrefix(final_name))
+                                                   : name == final_name;
+  if (directory != directory_ || !is_named) refuse("does not have the name of a temporary file");
+  Descriptor descriptor(OpenShared(begun));
   FileStatus status;
   if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status)) {
     throw Error(core::ErrorKind::kSystem,
@@ -232,7 +233,18 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   if (status.kind != FileKind::kFile) refuse("is not a regular file");
   if (status.bytes != bytes) refuse("has " + words::CountText(status.bytes, "byte"));
   begun_ = begun;
-  descriptor_ = descriptor.Release();
+  if (!staging_.closes_files) descriptor_ = descriptor.Release();
+}
+
+// What goes on where the process that began the file has ended, or has taken another for dead,
+// writes nothing more to it: it may have its name, and the inputs may be others by now.
+void OutputFile::CheckBegun(int descriptor) const {
+  if (IsStillNamed(begun_, descriptor)) return;
+  throw Error(core::ErrorKind::kSystem,
+              words::PathText(begun_) +
+                  ": is not there any more: the process that began it has ended, or has given it "
+                  "its name; nothing more is written to it",
+              begun_);
 }
 
 void OutputFile::Reserve(std::uint64_t bytes) {
@@ -248,6 +260,7 @@ void OutputFile::Reserve(std::uint64_t bytes) {
 void OutputFile::Write(std::uint64_t offset, std::span<const std::byte> data) {
   if (data.empty()) return;
   WithDescriptor([&](int descriptor) {
+    if (!begun_.empty()) CheckBegun(descriptor);
     while (!data.empty()) {
       const std::int64_t put = WriteAt(descriptor, offset, data);
       if (put < 0) {
@@ -291,6 +304,13 @@ void OutputFile::Sync() {
     }
   });
   synced_ = true;
+}
+
+void OutputFile::SyncPart() {
+  WithDescriptor([&](int descriptor) {
+    if (!SyncFile(descriptor)) ThrowWrite(path_, "could not be synced to its disk", errno);
+    DropCached(descriptor);
+  });
 }
 
 // Whether the name is that of this file.

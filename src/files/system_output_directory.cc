@@ -233,6 +233,28 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
   }
 }
 
+void CheckBegunDirectory(const std::string& path, const std::string& begun) {
+  const auto [parent, name] = SplitPath(WithoutSlashes(path));
+  const auto [directory, hidden] = SplitPath(begun);
+  const auto refuse = [&](const std::string& why) {
+    throw Error(core::ErrorKind::kContents,
+                words::PathText(begun) + ": " + why + "; it is to be an output begun for " +
+                    words::PathText(path),
+                begun);
+  };
+  if (directory != parent || !IsTemporary(hidden, TemporaryPrefix(name))) {
+    refuse("does not have the name of a temporary directory");
+  }
+  FileStatus status;
+  if (!OwnStatus(begun, &status)) {
+    throw Error(core::ErrorKind::kSystem,
+                words::PathText(begun) + ": cannot be opened: " + ReasonText(errno) +
+                    "; the process that began it may have ended",
+                begun);
+  }
+  if (status.is_link || status.kind != FileKind::kDirectory) refuse("is no directory");
+}
+
 OutputDirectory::OutputDirectory(const std::string& path, const std::string& input,
                                  std::uint64_t bytes, std::size_t files,
                                  const CreateOptions& options, WhyKept why_kept,

@@ -79,6 +79,10 @@ using WhyKept = std::function<std::string(const std::string& path)>;
 void CheckOutputDirectory(const std::string& path, const std::string& input, std::uint64_t bytes,
                           const CreateOptions& options, const WhyKept& why_kept);
 
+// Throws where `begun` is not the hidden directory of an output at `path` that another process
+// builds (StagingDirectory::path).
+void CheckBegunDirectory(const std::string& path, const std::string& begun);
+
 // A directory that is built beside its final name, under a hidden one, and gets its name in Commit:
 // whatever ends before leaves what stood there as it was. The destructor removes what is not
 // committed; what a killed process left is removed when the same output is made again.

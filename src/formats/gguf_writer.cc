@@ -354,6 +354,7 @@ class GgufWriter final : public TensorWriter {
     file_.Write(offsets_.at(tensor) + offset, data);
   }
   std::string temporary() const override { return file_.temporary(); }
+  void SyncPart() override { file_.SyncPart(); }
   std::uint64_t file_bytes() const override { return file_bytes_; }
   std::vector<std::string> notes() const override { return notes_; }
 

@@ -92,6 +92,7 @@ class NpyWriter final : public TensorWriter {
     placement_.WriteStrings(first, texts, sink_);
   }
   std::string temporary() const override { return file_.temporary(); }
+  void SyncPart() override { file_.SyncPart(); }
   std::uint64_t file_bytes() const override { return placement_.bytes(); }
   std::string reading_hint() const override {
     const std::string_view name = MlDtypesName(placement_.info().type);

@@ -228,6 +228,7 @@ class TensorProtoWriter final : public TensorWriter {
     strings_end_ += fields.size();
   }
   std::string temporary() const override { return file_.temporary(); }
+  void SyncPart() override { file_.SyncPart(); }
   std::uint64_t file_bytes() const override { return placement_.file_bytes; }
   std::vector<std::string> notes() const override { return file_.notes(); }
 

@@ -27,14 +27,16 @@ class TensorWriter {
   // Brings everything to its disk: what is left for Commit is the name. Of outputs that belong
   // together none gets its name before all are synced. Call after everything is written.
   void Sync();
+  // Of what several processes write: brings what this one has written so far to the disk.
+  virtual void SyncPart() {}
   // Syncs, where that is still to do, and gives the file its final name. Call once.
   void Commit();
   virtual std::uint64_t file_bytes() const = 0;
   // Whether a tensor's values are to be written. Those that are not stand in the file already, as
   // they were.
   virtual bool Wants(std::size_t /*tensor*/) const { return true; }
-  // The file that is written until Commit gives it its name, where another process can write parts
-  // of it; empty where it cannot.
+  // The file, or the directory, that is written until Commit gives it its name, where another
+  // process can write parts of it; empty where it cannot.
   virtual std::string temporary() const { return {}; }
   // How another program reads what this format cannot say by itself, npy's
   // "numpy.load('x.npy')..."; lines after the first are Python code for it. Empty where nothing
