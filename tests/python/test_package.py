@@ -129,7 +129,7 @@ def test_documentation_says_what_is_raised_and_shows_an_example():
         assert not takes or re.search("[Rr]aises", text), name
         is_method = "." in function.__qualname__
         assert not takes or is_method or ">>> " in text, name
-    for each in (tc.LossReport, tc.Plan, tc.TensorFile, tc.finfo, tc.onnx.Backend,
+    for each in (tc.LossReport, tc.Outputs, tc.Plan, tc.TensorFile, tc.finfo, tc.onnx.Backend,
                  tc.graph.Graph, tc.graph.Session):
         assert ">>> " in inspect.getdoc(each), each
 
