@@ -17,7 +17,7 @@ from . import _core, errors
 
 _core.set_errors(errors)
 
-from . import casting, graph, mdf, onnx  # noqa: E402  (need the errors)
+from . import casting, graph, mdf, onnx, ray  # noqa: E402  (need the errors)
 from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
 from .casting import loss, parse  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
@@ -67,6 +67,6 @@ __all__ = [
     "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "FileError", "InternalError", "Job",
     "KindError", "LossReport", "Outputs", "Part", "Plan", "RangeError", "TensorDiff", "TensorFile", "TensorInfo", "Unit",
     "UnsupportedError",
-    "c_library", "cast", "convert", "diff", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
+    "c_library", "cast", "convert", "diff", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan", "ray",
     "result_memory", "type_name", "type_names",
 ]
