@@ -5,8 +5,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,10 +28,29 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// The plan outlives it: Python's object of it is kept alive.
-struct HeldOutputs {
-  HeldPlan* held = nullptr;
-  convert::ConversionOutputs outputs;
+// Outputs as Python holds them. The plan outlives them: Python's object of it is kept alive.
+class HeldOutputs {
+ public:
+  explicit HeldOutputs(HeldPlan& held) : held_(&held) {}
+  HeldOutputs(HeldOutputs&&) noexcept = default;
+  HeldOutputs& operator=(HeldOutputs&&) = delete;
+  ~HeldOutputs() { Close(); }
+
+  HeldPlan& held() const { return *held_; }
+  convert::ConversionOutputs& outputs() const { return *outputs_; }
+
+  // Removes what is not committed, where that is this process's: one that was forked has the same
+  // memory, and the files are its parent's.
+  void Close() noexcept {
+    if (getpid() != owner_) static_cast<void>(outputs_.release());
+    outputs_.reset();
+  }
+
+ private:
+  HeldPlan* held_;
+  pid_t owner_ = getpid();
+  std::unique_ptr<convert::ConversionOutputs> outputs_ =
+      std::make_unique<convert::ConversionOutputs>();
 };
 
 // Calls work(settings, error), and hears signals meanwhile.
@@ -44,18 +66,19 @@ template <class Work> void Do(HeldPlan& held, const Work& work) {
 }
 
 HeldOutputs Begin(HeldPlan& held, bool overwrite) {
-  HeldOutputs made{&held, {}};
+  HeldOutputs made(held);
   Do(held, [&](const convert::RunSettings& settings, std::string* error) {
-    return convert::ConversionOutputs::Create(held.plan, overwrite, settings, &made.outputs, error);
+    return convert::ConversionOutputs::Create(held.plan, overwrite, settings, &made.outputs(),
+                                              error);
   });
   return made;
 }
 
 HeldOutputs Join(HeldPlan& held, nb::handle handle) {
-  HeldOutputs made{&held, {}};
+  HeldOutputs made(held);
   const std::string text = FromStr(handle);
   Do(held, [&](const convert::RunSettings& settings, std::string* error) {
-    return convert::ConversionOutputs::Join(held.plan, text, settings, &made.outputs, error);
+    return convert::ConversionOutputs::Join(held.plan, text, settings, &made.outputs(), error);
   });
   return made;
 }
@@ -76,7 +99,7 @@ nb::list Units(HeldPlan& held, std::uint64_t most_bytes) {
 
 nb::list RunRanges(HeldOutputs& self, const nb::list& asked, bool measures,
                    std::optional<std::size_t> threads, nb::handle progress) {
-  const convert::ConversionPlan& plan = self.held->plan;
+  const convert::ConversionPlan& plan = self.held().plan;
   std::vector<convert::JobRange> ranges;
   std::uint64_t bytes = 0;  // at most: of the jobs
   for (const nb::handle range : asked) {
@@ -85,9 +108,9 @@ nb::list RunRanges(HeldOutputs& self, const nb::list& asked, bool measures,
     if (ranges.back().job < plan.jobs()) bytes += plan.job(ranges.back().job).bytes_before;
   }
   std::vector<convert::JobLoss> losses;
-  RunPlan(*self.held, bytes, threads, progress,
+  RunPlan(self.held(), bytes, threads, progress,
           [&](const convert::RunSettings& settings, std::string* error) {
-            return convert::RunConversion(plan, ranges, settings, &self.outputs,
+            return convert::RunConversion(plan, ranges, settings, &self.outputs(),
                                           measures ? &losses : nullptr, error);
           });
   return LossesList(losses);
@@ -100,8 +123,8 @@ void BindOutputs(nb::module_& m) {
       .def("share",
            [](HeldOutputs& self) {
              std::string handle;
-             Do(*self.held, [&](const convert::RunSettings&, std::string* error) {
-               return self.outputs.Share(&handle, error);
+             Do(self.held(), [&](const convert::RunSettings&, std::string* error) {
+               return self.outputs().Share(&handle, error);
              });
              return ToStr(handle);
            })
@@ -109,13 +132,13 @@ void BindOutputs(nb::module_& m) {
            nb::arg("progress").none())
       .def("commit",
            [](HeldOutputs& self) {
-             Do(*self.held, [&](const convert::RunSettings&, std::string* error) {
-               return self.outputs.Commit(error);
+             Do(self.held(), [&](const convert::RunSettings&, std::string* error) {
+               return self.outputs().Commit(error);
              });
            })
       .def("close", [](HeldOutputs& self) {
         const nb::gil_scoped_release without_gil;
-        self.outputs = {};
+        self.Close();
       });
   m.def("begin", &Begin, nb::arg("plan"), nb::arg("overwrite"), nb::keep_alive<0, 1>());
   m.def("join", &Join, nb::arg("plan"), nb::arg("handle"), nb::keep_alive<0, 1>());

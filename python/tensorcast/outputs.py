@@ -110,11 +110,16 @@ class Outputs:
         self._plan = plan
         self._core = core
         self._lock = lock  # the plan's: it is run by one thread at a time
+        self._process = os.getpid()
+        self._handle: str | None = None
 
     @property
     def handle(self) -> str:
-        with self._lock:
-            return str(self._open().share())
+        if self._handle is None:
+            core = self._open()
+            with self._lock:
+                self._handle = str(core.share())
+        return self._handle
 
     def run(self, what: Unit | Iterable[Range], *, loss: bool = True, threads: int | None = None,
             progress: Progress | Any = None) -> Part:
@@ -147,8 +152,9 @@ class Outputs:
         asked = arrays.thread_count(threads)
         tell = self._plan._teller(progress)
         measures = flag(loss, "loss")
+        core = self._open()
         with self._lock:
-            losses = self._open().run(list(ranges), measures, asked, tell)
+            losses = core.run(list(ranges), measures, asked, tell)
         found = tuple((job, LossReport(meter, gain_db)) for job, meter, gain_db in losses)
         return Part(ranges, found if measures else None)
 
@@ -178,16 +184,19 @@ class Outputs:
                 raise KindError(f"parts are what Outputs.run gives, and not {type(part).__name__}")
         if len({part.losses is None for part in given}) > 1:
             raise ArgumentError("the loss of some parts was measured, and that of others was not")
+        core = self._open()
         with self._lock:
             self._check_whole(given)
-            self._open().commit()
-            self._shut()
+            core.commit()
+        self.close()
         return self._merged(given)
 
     def close(self) -> None:
         """Removes what was begun and is not committed. Nothing, the second time."""
-        with self._lock:
-            self._shut()
+        core, self._core = self._core, None
+        if core is not None and os.getpid() == self._process:
+            with self._lock:
+                core.close()
 
     def __enter__(self) -> Outputs:
         return self
@@ -198,12 +207,9 @@ class Outputs:
     def _open(self) -> Any:
         if self._core is None:
             raise ArgumentError("these outputs are closed: begin or join others")
+        if os.getpid() != self._process:
+            raise ArgumentError("these outputs are another process's: join them in this one, by their handle")
         return self._core
-
-    def _shut(self) -> None:
-        core, self._core = self._core, None
-        if core is not None:
-            core.close()
 
     def _check_whole(self, parts: list[Part]) -> None:
         found: dict[int, list[tuple[int, int]]] = {}

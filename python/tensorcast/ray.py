@@ -24,7 +24,7 @@ from typing import Any
 from . import _core
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text
 from .conversion import Path, Plan, Rules, plan
-from .errors import ContentsError, Error, FileError, KindError, UnsupportedError, reworded
+from .errors import ArgumentError, ContentsError, Error, FileError, KindError, UnsupportedError, reworded
 from .loss import LossReport
 from .outputs import UNIT_BYTES, Outputs, Part, Unit
 from .progress import Progress, callback
@@ -109,7 +109,8 @@ def convert(
     src, dst = _whole_path(src, "src"), _whole_path(dst, "dst")
     if more.get("like") is not None:
         more["like"] = _whole_path(more["like"], "like")
-    cpus = count(cpus, "cpus", 1 << 20)
+    if count(cpus, "cpus", 1 << 20) == 0:
+        raise ArgumentError("cpus is 0: give what a task takes, 1 or more")
     max_retries = max_retries if max_retries == -1 else count(max_retries, "max_retries", 1 << 30)
     measures = flag(loss, "loss")
     ray = _ray()

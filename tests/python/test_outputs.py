@@ -222,6 +222,30 @@ def test_what_one_process_has_to_write_has_no_handle(tmp_path):
     assert left_in(tmp_path) == ["a.npy"]
 
 
+def test_a_process_that_is_forked_removes_nothing(checkpoint, whole):
+    """It has the outputs too, in its memory, and ends as Python does."""
+    folder, _ = checkpoint
+    code = f"""
+import os, sys
+import tensorcast as tc
+plan = tc.plan({str(folder / "in")!r}, {str(folder / "out")!r}, to="bfloat16")
+with plan.begin() as outputs:
+    child = os.fork()
+    if child == 0:
+        try:
+            outputs.run(plan.units()[0])
+        except tc.ArgumentError as error:
+            print(error, flush=True)
+        sys.exit()
+    assert os.waitpid(child, 0)[1] == 0
+    outputs.commit(map(outputs.run, plan.units()))
+"""
+    done = subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "these outputs are another process's: join them in this one, by their handle\n", done.stderr
+    assert done.returncode == 0, done.stderr
+    assert made_checkpoint.contents(folder / "out") == whole[0]
+
+
 def test_progress_and_interrupts(checkpoint):
     folder, _ = checkpoint
     plan = tc.plan(folder / "in", folder / "out", to="bfloat16")
