@@ -386,13 +386,16 @@ class TENSORCAST_API ConversionOutputs {
   // outlive them; the plan is neither moved nor assigned to.
   static Status Create(const ConversionPlan& plan, bool overwrite, const RunSettings& settings,
                        ConversionOutputs* outputs, std::string* error = nullptr);
-  // A text by which other processes of this machine take part, each with the same plan: they Join,
-  // and run ranges. Of .npz files and of models, which one process has to write, there is none
-  // (kUnsupportedFile).
+  // A text by which other processes take part, of this machine or of others that have the outputs'
+  // folder under the same path, each with the same plan: they Join, and run ranges. Of .npz files
+  // and of models, which one process has to write, there is none (kUnsupportedFile).
   Status Share(std::string* handle, std::string* error = nullptr) const;
   // Outputs that another process created, and commits after all that joined have ended. Jobs of
   // strings are for that process too. A handle of another plan, or of files that are gone, is
-  // refused.
+  // refused. Ranges may be run again, by any of them, where it is not known whether they were run
+  // to their end: the same bytes go to the same places, and are on their disk when RunConversion
+  // returns. Once the files have their names, or are removed, RunConversion fails with kFileError
+  // and writes nothing more.
   static Status Join(const ConversionPlan& plan, std::string_view handle,
                      const RunSettings& settings, ConversionOutputs* outputs,
                      std::string* error = nullptr);
@@ -421,6 +424,24 @@ TENSORCAST_API Status RunConversion(const ConversionPlan& plan, std::span<const 
 TENSORCAST_API Status RunConversion(const ConversionPlan& plan, const RunSettings& settings,
                                     bool overwrite, std::vector<JobLoss>* losses,
                                     std::string* error = nullptr);
+
+// A part of a plan that is done at once by one process: ranges of jobs of one file.
+struct WorkUnit {
+  std::size_t output = 0;  // of the plan's
+  std::string file;        // the path of the file, which of a directory is one in it
+  std::size_t part = 0;    // of so many units of this file
+  std::size_t parts = 0;
+  std::uint64_t bytes = 0;      // of the inputs' tensors
+  bool is_for_creator = false;  // strings, which the process that created the outputs converts
+  std::vector<JobRange> ranges;
+};
+
+// Cuts a plan by the files of its outputs, and these into units of about `most_bytes` of the
+// inputs' tensors: a tensor that has more is cut by rows, but for strings and scaled weights, which
+// are made whole. Every element of every job is in one unit. The same plan is always cut alike, so
+// that each of several processes can take its share of the units by their indices.
+TENSORCAST_API Status CutIntoUnits(const ConversionPlan& plan, std::uint64_t most_bytes,
+                                   std::vector<WorkUnit>* units, std::string* error = nullptr);
 
 // Merges the parts of each job, in any order, and orders them by job.
 TENSORCAST_API Status MergeLosses(std::vector<JobLoss>* losses);

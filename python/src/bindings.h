@@ -19,6 +19,7 @@ void BindTexts(nanobind::module_& m);
 void BindExplain(nanobind::module_& m);
 void BindFiles(nanobind::module_& m);
 void BindConversion(nanobind::module_& m);
+void BindOutputs(nanobind::module_& m);
 void BindDiff(nanobind::module_& m);
 void BindModel(nanobind::module_& m);
 void BindGraph(nanobind::module_& m);

@@ -4,12 +4,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -21,6 +23,7 @@
 #include "bindings.h"
 #include "cast.h"
 #include "errors.h"
+#include "held_plan.h"
 #include "progress.h"
 #include "tensorcast/convert.hpp"
 #include "text_objects.h"
@@ -122,83 +125,97 @@ nb::tuple JobTuple(const convert::PlannedJob& job) {
       ToStr(convert::ReasonName(job.reason)), ToStr(job.text));
 }
 
+std::uint64_t BytesOf(const convert::ConversionPlan& plan) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < plan.jobs(); ++i) bytes += plan.job(i).bytes_before;
+  return bytes;
+}
+
 // Runs a plan whole; `progress` is called with (bytes done, bytes in all, name).
-nb::list Run(const convert::ConversionPlan& plan, bool overwrite, bool measures,
-             std::optional<std::size_t> asked, nb::handle progress) {
+nb::list Run(HeldPlan& held, bool overwrite, bool measures, std::optional<std::size_t> asked,
+             nb::handle progress) {
   std::vector<convert::JobLoss> losses;
-  ProgressTeller teller(progress);
-  std::string error;
-  Status status;
-  RunInterruptibly([&](std::atomic<bool>& interrupted) {
-    std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < plan.jobs(); ++i) bytes += plan.job(i).bytes_before;
-    CallThreads threads(ThreadsFor(asked, bytes));
-    convert::RunSettings settings;
-    if (threads.Concurrency() > 1) settings.executor = &threads;
-    settings.interrupted = &interrupted;
-    settings.progress = teller.For(interrupted);
-    status =
-        convert::RunConversion(plan, settings, overwrite, measures ? &losses : nullptr, &error);
-  });
-  teller.Raise();
-  Check(status, error);
-  return ListOf(losses, [&](const convert::JobLoss& loss) {
-    return nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(loss.loss),
-                          loss.gain_db ? nb::object(nb::float_(*loss.gain_db)) : nb::none());
-  });
+  RunPlan(held, BytesOf(held.plan), asked, progress,
+          [&](const convert::RunSettings& settings, std::string* error) {
+            return convert::RunConversion(held.plan, settings, overwrite,
+                                          measures ? &losses : nullptr, error);
+          });
+  return LossesList(losses);
 }
 
 // Makes a plan of a request or of its JSON by `make`, and hears signals meanwhile.
 template <class Make, class Source>
-convert::ConversionPlan PlanOf(const Make& make, const Source& source) {
-  convert::ConversionPlan plan;
+std::unique_ptr<HeldPlan> PlanOf(const Make& make, const Source& source) {
+  auto held = std::make_unique<HeldPlan>();
   std::string error;
   Status status;
-  RunInterruptibly([&](std::atomic<bool>& interrupted) {
+  RunInterruptibly(held->interrupted, [&] {
     convert::RunSettings settings;
-    settings.interrupted = &interrupted;
-    status = make(source, settings, &plan, &error);
+    settings.interrupted = &held->interrupted;
+    status = make(source, settings, &held->plan, &error);
   });
   Check(status, error);
-  return plan;
+  return held;
 }
 
 }  // namespace
 
+void RunPlan(HeldPlan& held, std::uint64_t bytes, std::optional<std::size_t> asked,
+             nb::handle progress, const PlanRun& run) {
+  ProgressTeller teller(progress);
+  std::string error;
+  Status status;
+  RunInterruptibly(held.interrupted, [&] {
+    CallThreads threads(ThreadsFor(asked, bytes));
+    convert::RunSettings settings;
+    if (threads.Concurrency() > 1) settings.executor = &threads;
+    settings.interrupted = &held.interrupted;
+    settings.progress = teller.For(held.interrupted);
+    status = run(settings, &error);
+  });
+  teller.Raise();
+  Check(status, error);
+}
+
+nb::list LossesList(const std::vector<convert::JobLoss>& losses) {
+  return ListOf(losses, [&](const convert::JobLoss& loss) {
+    return nb::make_tuple(loss.job, nb::cast(loss.loss),
+                          loss.gain_db ? nb::object(nb::float_(*loss.gain_db)) : nb::none());
+  });
+}
+
 void BindConversion(nb::module_& m) {
   using Plan = convert::ConversionPlan;
-  nb::class_<Plan>(m, "ConversionPlan")
-      .def("__init__",
-           [](Plan* self, const nb::dict& words) {
-             new (self) Plan(PlanOf(&Plan::Make, RequestOf(words)));
-           })
+  nb::class_<HeldPlan>(m, "ConversionPlan")
+      .def_static("make",
+                  [](const nb::dict& words) { return PlanOf(&Plan::Make, RequestOf(words)); })
       .def_static("from_json",
                   [](const std::string& json) { return PlanOf(&Plan::FromJson, json); })
       .def("to_json",
-           [](const Plan& self) {
+           [](const HeldPlan& self) {
              std::string json;
-             Check(self.ToJson(&json));
+             Check(self.plan.ToJson(&json));
              return ToStr(json);
            })
       .def("inputs",
-           [](const Plan& self) {
-             return ListOf(std::views::iota(std::size_t{0}, self.inputs()),
-                           [&](std::size_t i) { return ToStr(self.input(i)); });
+           [](const HeldPlan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.plan.inputs()),
+                           [&](std::size_t i) { return ToStr(self.plan.input(i)); });
            })
       .def("outputs",
-           [](const Plan& self) {
-             return ListOf(std::views::iota(std::size_t{0}, self.outputs()),
-                           [&](std::size_t i) { return ToStr(self.output(i)); });
+           [](const HeldPlan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.plan.outputs()),
+                           [&](std::size_t i) { return ToStr(self.plan.output(i)); });
            })
       .def("jobs",
-           [](const Plan& self) {
-             return ListOf(std::views::iota(std::size_t{0}, self.jobs()),
-                           [&](std::size_t i) { return JobTuple(self.job(i)); });
+           [](const HeldPlan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.plan.jobs()),
+                           [&](std::size_t i) { return JobTuple(self.plan.job(i)); });
            })
       .def("notes",
-           [](const Plan& self) {
-             nb::list notes = ListOf(self.notes(), ToStr);
-             notes.extend(ListOf(self.findings(), ToStr));
+           [](const HeldPlan& self) {
+             nb::list notes = ListOf(self.plan.notes(), ToStr);
+             notes.extend(ListOf(self.plan.findings(), ToStr));
              return notes;
            })
       .def("run", &Run, nb::arg("overwrite"), nb::arg("measures"), nb::arg("threads").none(),

@@ -25,6 +25,7 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindExplain(m);
   BindFiles(m);
   BindConversion(m);
+  BindOutputs(m);
   BindDiff(m);
   BindModel(m);
   BindGraph(m);

@@ -53,6 +53,11 @@ std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes) {
 
 void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>& work) {
   std::atomic<bool> interrupted = false;
+  RunInterruptibly(interrupted, [&] { work(interrupted); });
+}
+
+void RunInterruptibly(std::atomic<bool>& interrupted, const std::function<void()>& work) {
+  interrupted = false;
   bool done = false;
   std::exception_ptr failure;
   std::optional<core::Failure> refusal;  // which the library keeps for the thread that met it
@@ -60,7 +65,7 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
   std::condition_variable changed;
   const auto run = [&] {
     try {
-      work(interrupted);
+      work();
       if (const Refusal last = LastRefusal(); last.kind != StatusCode::kOk) refusal.emplace(last);
     } catch (...) {
       failure = std::current_exception();
@@ -74,7 +79,7 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
     worker = std::thread(run);
   } catch (const std::system_error&) {  // the system gives no thread: signals wait
     const nb::gil_scoped_release without_gil;
-    return work(interrupted);
+    return work();
   }
   std::optional<nb::python_error> raised;
   {

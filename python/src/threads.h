@@ -44,6 +44,8 @@ std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes);
 // Runs work that polls a flag on a second thread, without the GIL; this one meanwhile looks for
 // signals, and sets the flag where a handler of one raises. What is thrown by either comes out.
 void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>& work);
+// The same with a flag that outlives the call; it is taken back first.
+void RunInterruptibly(std::atomic<bool>& interrupted, const std::function<void()>& work);
 
 // Runs work on so many bytes likewise, but on this thread where they are fewer than
 // `interruptible`: it is done in the blink of an eye.

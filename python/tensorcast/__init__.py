@@ -17,7 +17,7 @@ from . import _core, errors
 
 _core.set_errors(errors)
 
-from . import casting, graph, mdf, onnx  # noqa: E402  (need the errors)
+from . import casting, graph, mdf, onnx, ray  # noqa: E402  (need the errors)
 from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
 from .casting import loss, parse  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
@@ -37,6 +37,7 @@ from .files import TensorFile, TensorInfo, inspect  # noqa: E402
 from .files import open as open  # noqa: E402, A004  (as format)
 from .loss import LossReport  # noqa: E402
 from .memory import result_memory  # noqa: E402
+from .outputs import Outputs, Part, Unit  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def c_library() -> str:
 
 __all__ = [
     "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "FileError", "InternalError", "Job",
-    "KindError", "LossReport", "Plan", "RangeError", "TensorDiff", "TensorFile", "TensorInfo", "UnsupportedError",
-    "c_library", "cast", "convert", "diff", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
+    "KindError", "LossReport", "Outputs", "Part", "Plan", "RangeError", "TensorDiff", "TensorFile", "TensorInfo", "Unit",
+    "UnsupportedError",
+    "c_library", "cast", "convert", "diff", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan", "ray",
     "result_memory", "type_name", "type_names",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,12 @@ from . import _core, arrays
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
 from .errors import ArgumentError, KindError
 from .loss import LossReport
+from .outputs import UNIT_BYTES, Outputs, Unit
+from .progress import Progress, callback
 from .types import TypeLike
 
 Path = str | os.PathLike[str]
 Rules = Mapping[str, TypeLike] | Iterable[tuple[str, TypeLike]]
-Progress = Callable[[int, int, str], object]
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,73 @@ class Plan:
             At Ctrl-C; then too.
         """
         asked = arrays.thread_count(threads)
+        tell = self._teller(progress)
+        with self._lock:
+            losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked, tell)
+        return {self.jobs[job].name: LossReport(meter, gain_db) for job, meter, gain_db in losses}
+
+    def units(self, most_bytes: int = UNIT_BYTES) -> list[Unit]:
+        """The work, cut for several processes: by the outputs' files, and these into units.
+
+        The same plan is always cut alike: one of n processes can take ``plan.units()[i::n]``.
+
+        Parameters
+        ----------
+        most_bytes : int
+            About how many bytes of the input's tensors a unit has. Larger tensors are cut by rows, but
+            for strings and weights that become scaled ones or are repacked, which are made whole.
+
+        Raises
+        ------
+        ArgumentError
+            The output would have too many files.
+        """
+        with self._lock:
+            cut = _core.units(self._core, count(most_bytes, "most_bytes"))
+        return [Unit(*unit) for unit in cut]
+
+    def begin(self, *, overwrite: bool = False) -> Outputs:
+        """Makes the outputs under temporary names, for `Outputs.run` here and in processes that `join`.
+
+        To be used in a ``with``: what is not committed at its end is removed.
+
+        Parameters
+        ----------
+        overwrite : bool
+            Replace an output that exists, at `Outputs.commit`.
+
+        Raises
+        ------
+        ArgumentError
+            An output exists and is not to be replaced.
+        FileError, ContentsError, UnsupportedError
+        """
+        with self._lock:
+            made = _core.begin(self._core, flag(overwrite, "overwrite"))
+        return Outputs(self, made, self._lock)
+
+    def join(self, handle: str) -> Outputs:
+        """The outputs that another process has begun, by its `Outputs.handle`, to run units of them.
+
+        The plan is the same, by `to_json` and `from_json`; the other process may be another machine's,
+        if the outputs' folder is there under the same path.
+
+        Raises
+        ------
+        ContentsError
+            The handle is of another plan, or is none.
+        FileError
+            The outputs are not there: they were committed or removed, or the folder is another.
+        """
+        with self._lock:
+            made = _core.join(self._core, text(handle, "a handle"))
+        return Outputs(self, made, self._lock)
+
+    def _teller(self, progress: Any) -> Any:
+        """What a run calls, for `progress`; refused where it is in such a call."""
         if self._telling == threading.get_ident():
             raise ArgumentError("progress runs the plan that runs it")
-        tell = _callback(progress)
+        tell = callback(progress)
 
         def told(*done: Any) -> None:
             self._telling = threading.get_ident()
@@ -144,10 +209,7 @@ class Plan:
             finally:
                 self._telling = None
 
-        with self._lock:
-            losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked,
-                                    None if tell is None else told)
-        return {name: LossReport(meter, gain_db) for name, meter, gain_db in losses}
+        return None if tell is None else told
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [(job.name, job.action, " × ".join(map(str, job.shape)) or "scalar",
@@ -175,26 +237,6 @@ class Plan:
     def __repr__(self) -> str:
         cast = sum(job.action != "copy" for job in self.jobs)
         return f"<Plan {', '.join(self.outputs)}: {len(self.jobs)} tensors, {cast} of them changed>"
-
-
-def _callback(progress: Any) -> Any:
-    if progress is None:
-        return None
-    if isinstance(progress, type):
-        raise ArgumentError(f"progress is a bar, and not its class: give {progress.__name__}()")
-    if hasattr(progress, "update") and hasattr(progress, "total"):
-        seen = 0
-
-        def update(done: int, total: int, _: str) -> None:
-            nonlocal seen
-            progress.total = total
-            progress.update(done - seen)
-            seen = done
-
-        return update
-    if not callable(progress):
-        raise ArgumentError("progress is a callable, or a bar that has total and update")
-    return progress
 
 
 def _group(group: int | str | None) -> int | None:
@@ -310,7 +352,7 @@ def plan(
         if isinstance(patterns, str):
             raise ArgumentError(f"{name} is a list of texts, and not one")
         lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
-    return Plan(_core.ConversionPlan({
+    return Plan(_core.ConversionPlan.make({
         **lists, "files": [(path_text(src, "src"), path_text(dst, "dst"))], "to": to,
         "rules": pairs, "all_types": flag(all_types, "all_types"),
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,

@@ -11,9 +11,10 @@ from typing import Any
 
 from . import _core, arrays
 from .arguments import flag, path_text, says_nearest, text
-from .conversion import Path, Progress, _callback
+from .conversion import Path
 from .errors import ArgumentError, KindError
 from .loss import Figures, LossReport
+from .progress import Progress, callback
 from .types import TypeLike
 
 
@@ -176,7 +177,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
         "root_of_b": None if root_of_b is None else text(root_of_b, "root_of_b"),
-    }, arrays.thread_count(threads), _callback(progress))
+    }, arrays.thread_count(threads), callback(progress))
 
     def side(fields: Any) -> DiffSide | None:
         return None if fields is None else DiffSide(*fields)

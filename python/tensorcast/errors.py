@@ -125,6 +125,16 @@ def first_line(error: BaseException, otherwise: str) -> str:
     return next(iter(str(error).splitlines()), "") or otherwise
 
 
+def reworded(error: Error, line: str) -> Error:
+    """The same error with another line."""
+    if isinstance(error, OSError) and error.errno is not None:
+        made: Error = type(error)(error.errno, line, error.filename)
+    else:
+        made = type(error)(line)
+    made.code, made.remedy, made.subject = error.code, error.remedy, error.subject
+    return made
+
+
 def refused(kind: type[Error], line: str, code: int, remedy: str | None, subject: bytes, number: int) -> Error:
     """The error of a class for what the library refuses; `number` is the system's, or 0."""
     made = _OF_SYSTEM.get(kind, {}).get(number)

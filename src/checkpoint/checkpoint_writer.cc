@@ -9,7 +9,6 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -180,11 +179,8 @@ class CheckpointWriter final : public formats::TensorWriter {
                                                  InputsOf(reader))),
         notes_(extras.notes),
         reading_hint_(formats::SafetensorsReadingHint(contents.tensors)) {
-    const bool is_joined = !options.begun.empty() && !options.takes_begun;
-    if (!is_joined) {
-      for (const std::string& name : extras.others.directories) directory_.Add(name);
-      Say(reader, extras.others);
-    }
+    for (const std::string& name : extras.others.directories) directory_.Add(name);
+    Say(reader, extras.others);
     if (options.begun.empty()) {
       WriteOthers(reader, extras);
       if (!sharding.index.empty()) {
@@ -217,17 +213,17 @@ class CheckpointWriter final : public formats::TensorWriter {
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
     shards_[shard_of_.at(tensor)]->Write(places_[tensor], offset, data);
   }
-  void Flush(std::span<const std::size_t> tensors) override {
-    std::set<std::uint32_t> shards;
-    for (const std::size_t tensor : tensors) shards.insert(shard_of_.at(tensor));
-    for (const std::uint32_t shard : shards) shards_[shard]->Flush({});
-  }
-  std::size_t FileOf(std::size_t tensor) const override { return shard_of_.at(tensor); }
-  std::string temporary() const override { return directory_.staging().path(); }
   std::uint64_t file_bytes() const override {
     std::uint64_t bytes = 0;
     for (const auto& shard : shards_) bytes += shard->file_bytes();
     return bytes;
+  }
+  std::string temporary() const override { return directory_.staging().path(); }
+  void SyncPart() override {
+    for (const auto& shard : shards_) {
+      files::StopIfInterrupted(interrupted_);
+      shard->SyncPart();
+    }
   }
   std::string reading_hint() const override { return reading_hint_; }
   std::vector<std::string> notes() const override {

@@ -48,6 +48,13 @@ std::unique_ptr<formats::TensorWriter> CreateCheckpoint(
     Sharding sharding, const CheckpointExtras& extras, const files::CreateOptions& options,
     const std::atomic<bool>* interrupted);
 
+// Opens the output that the options say another process has begun, of the same contents and
+// sharding. Throws Error where that is no such directory.
+std::unique_ptr<formats::TensorWriter> JoinCheckpoint(const std::string& path,
+                                                      const files::CreateOptions& options,
+                                                      formats::FileContents contents,
+                                                      Sharding sharding);
+
 // The checks of CreateCheckpoint that need no writing; `other_bytes`: of the files that are copied.
 // Returns the size of it all.
 std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& reader,

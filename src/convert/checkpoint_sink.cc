@@ -48,6 +48,15 @@ class CheckpointSink final : public Sink {
         checkpoint::FindOtherFiles(reader_).bytes, options);
   }
 
+  std::vector<std::string> FilesOf(const formats::FileContents& contents,
+                                   const files::CreateOptions& options,
+                                   std::vector<std::uint32_t>& file_of) const override {
+    checkpoint::Sharding sharding =
+        checkpoint::ShardsOf(reader_, contents, options.max_shard_bytes);
+    file_of = std::move(sharding.shard_of);
+    return std::move(sharding.shards);
+  }
+
   bool holds_scaled_weights() const override { return true; }
 
   std::vector<std::string> OtherInputs() const override {
@@ -86,6 +95,9 @@ class CheckpointSink final : public Sink {
       const std::atomic<bool>* interrupted) const override {
     checkpoint::Sharding sharding =
         checkpoint::ShardsOf(reader_, contents, options.max_shard_bytes);
+    if (!options.begun.empty() && !options.takes_begun) {
+      return checkpoint::JoinCheckpoint(path_, options, std::move(contents), std::move(sharding));
+    }
     const checkpoint::CheckpointExtras extras = Extras(contents);
     return checkpoint::CreateCheckpoint(path_, reader_, std::move(contents), std::move(sharding),
                                         extras, options, interrupted);

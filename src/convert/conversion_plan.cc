@@ -151,6 +151,17 @@ std::vector<std::string> InputPaths(const PlanState& state) {
   return all;
 }
 
+std::uint64_t BytesRead(const PlannedFile& file, std::size_t place) {
+  const TensorJob& job = file.plan.jobs[place];
+  const formats::TensorInfo& tensor = file.TensorOf(place);
+  if (job.repacked == nullptr) return tensor.stored_as.empty() ? tensor.bytes : tensor.stored_bytes;
+  std::uint64_t bytes = 0;
+  for (const SourceRange& one : SourcesOf(file, 0, place)) {
+    bytes += file.plan.reader->contents().tensors[one.tensor].bytes;
+  }
+  return bytes;
+}
+
 std::vector<std::string> FindingsOf(const PlanState& state) {
   std::vector<std::string> all;
   for (const PlannedFile& file : state.files) {
@@ -273,14 +284,10 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
                    : planned.to == DataType::kString   ? Action::kPrint
                                                        : Action::kCast;
   planned.sources = SourcesOf(file, planned.output, place);
-  planned.bytes_before = tensor.stored_as.empty() ? tensor.bytes : tensor.stored_bytes;
+  planned.bytes_before = BytesRead(file, place);
   if (planned.action == Action::kRepack) {
     AddMade(job.repacked->form(), job.repacked->tensors(), planned);
     planned.change = job.repacked->change();
-    planned.bytes_before = 0;
-    for (const SourceRange& one : planned.sources) {
-      planned.bytes_before += file.plan.reader->contents().tensors[one.tensor].bytes;
-    }
   } else if (planned.action == Action::kCopy) {
     planned.bytes_after = tensor.bytes;
   } else if (job.scaled) {

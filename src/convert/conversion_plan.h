@@ -85,6 +85,9 @@ void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings)
 // what else a weight has whose scales are applied.
 std::vector<SourceRange> SourcesOf(const PlannedFile& file, std::size_t index, std::size_t job);
 
+// PlannedJob::bytes_before.
+std::uint64_t BytesRead(const PlannedFile& file, std::size_t job);
+
 // See ConversionPlan::findings.
 std::vector<std::string> FindingsOf(const PlanState& state);
 

@@ -154,7 +154,7 @@ ResumableRun::ResumableRun(PlanState& state, const ResumeOptions& options,
   }
   work_.Share();
   if (outputs_ == nullptr) return;
-  units_ = CutIntoUnits(state, *writer(), options.unit_bytes);
+  units_ = UnitsOfPlan(state, options.unit_bytes);
   is_done_.assign(units_.size(), false);
   for (const WorkUnit& unit : units_) bytes_ += unit.bytes;
   ReadJournals();
@@ -227,7 +227,7 @@ std::uint64_t ResumableRun::Run(const RunSettings& settings) {
   if (is_committed()) return 0;
   std::vector<std::size_t> mine;
   if (options_.parts != 0) {
-    mine = UnitsOfPart(units_, *writer(), options_.part, options_.parts);
+    mine = UnitsOfPart(units_, options_.part, options_.parts);
   } else {
     for (std::size_t unit = 0; unit < units_.size(); ++unit) mine.push_back(unit);
   }
@@ -258,7 +258,7 @@ std::uint64_t ResumableRun::Run(const RunSettings& settings) {
       };
     }
     moved += RunRanges(state_, unit.ranges, of_unit, outputs_.get(), measured);
-    outputs_->files.front().second->Flush(unit.tensors);
+    outputs_->files.front().second->SyncPart();
     journal_->Add(EntryOf(index, losses, FindingsOf(state_)));
     is_done_[index] = true;
     ++units_done_;

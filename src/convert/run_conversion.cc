@@ -77,11 +77,12 @@ bool HasLoss(const PlannedFile& file, const TensorJob& job) {
 
 void CheckShared(const std::string& path, const formats::TensorWriter& writer) {
   if (!writer.temporary().empty()) return;
-  throw Error(
-      ErrorKind::kUnsupported,
-      words::PathText(path) +
-          ": can only be written by one process; .safetensors, .npy, .pb and .gguf can be shared",
-      path);
+  throw Error(ErrorKind::kUnsupported,
+              words::PathText(path) +
+                  ": can only be written by one process; .safetensors, .npy, .pb, .gguf and "
+                  "directories can "
+                  "be shared",
+              path);
 }
 
 // Two inputs must not become one file.
@@ -164,6 +165,7 @@ std::string ShareOutputs(const OutputsState& outputs) {
   std::vector<std::string> temporaries;
   for (const auto& [path, writer] : outputs.files) {
     CheckShared(path, *writer);
+    writer->SyncPart();  // other machines find what stands in it already
     temporaries.push_back(writer->temporary());
   }
   const PlanState nothing;
@@ -179,7 +181,8 @@ std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view han
   made->is_joined = true;
   for (std::size_t i = 0; i < state.files.size(); ++i) {
     const PlannedFile& file = state.files[i];
-    const files::CreateOptions begun{true, {}, temporaries[i]};
+    files::CreateOptions begun{true, {}, temporaries[i]};
+    begun.max_shard_bytes = state.request.max_shard_bytes;
     made->files.emplace_back(
         file.output,
         file.sink->Create(ContentsOf(*file.plan.reader, file.plan), begun, settings.interrupted));
@@ -255,6 +258,8 @@ std::uint64_t RunRanges(PlanState& state, std::span<const JobRange> ranges,
     if (jobs.empty()) continue;
     bytes += RunFile(
         state, f, jobs, [&](std::size_t j) { return range_of[j]; }, settings, outputs, measured);
+    // The process that commits may be another machine's, and cannot sync what this one holds.
+    if (outputs != nullptr && outputs->is_joined) outputs->files[f].second->SyncPart();
   }
   return bytes;
 }

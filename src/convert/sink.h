@@ -76,6 +76,13 @@ class Sink {
                               const files::CreateOptions& options) const = 0;
   // The paths of files that Create copies beside the tensors. Throws files::Error.
   virtual std::vector<std::string> OtherInputs() const { return {}; }
+  // Of an output that is a directory: the names of its files of tensors, and which of them each
+  // tensor goes into. Else nothing.
+  virtual std::vector<std::string> FilesOf(const formats::FileContents& /*contents*/,
+                                           const files::CreateOptions& /*options*/,
+                                           std::vector<std::uint32_t>& /*file_of*/) const {
+    return {};
+  }
   // What Create would make beside the tensors, and is not so in an output that stands. Throws
   // files::Error where one cannot be read.
   virtual std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& /*contents*/) const {

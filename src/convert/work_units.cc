@@ -1,15 +1,21 @@
-// Units and parts depend on nothing but the plan, so that every process finds the same.
+// Cuts plans into units that processes take one at a time.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/work_units.h"
 
 #include <algorithm>
-#include <map>
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "convert/quantise_jobs.h"
 #include "convert/text_jobs.h"
+#include "core/failure.h"
+#include "files/system_directory.h"
+#include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
 namespace {
@@ -17,76 +23,117 @@ namespace {
 // With fewer files for each part, parts that have one more than others take too much longer.
 constexpr std::size_t kFilesOfPart = 4;
 
-// To weigh parts by.
-std::uint64_t BytesOfRange(std::uint64_t bytes, std::uint64_t elements, std::uint64_t of) {
-  return static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(elements) /
-                                    static_cast<double>(of));
+// Elements of whole rows that begin and end where ranges may, of about `most`.
+std::uint64_t PieceOf(const formats::TensorInfo& tensor, std::uint64_t most) {
+  std::uint64_t piece = kRangeGrain;
+  if (!tensor.shape.empty() && tensor.shape.front() != 0) {
+    const std::uint64_t row = UnitsOf(tensor) / tensor.shape.front();
+    const std::uint64_t common = std::gcd(row, kRangeGrain);
+    if (row / common <= most / kRangeGrain) piece = row / common * kRangeGrain;
+  }
+  return std::max(piece, most / piece * piece);
 }
 
-// The parts of a job that can be done by themselves, with the bytes that each reads.
-std::vector<std::pair<JobRange, std::uint64_t>> RangesOf(const PlannedFile& file, std::size_t place,
-                                                         std::uint64_t unit_bytes) {
-  const TensorJob& job = file.plan.jobs[place];
-  const formats::TensorInfo& tensor = file.TensorOf(place);
-  const std::uint64_t units = UnitsOf(tensor);
-  if (IsScaledJob(job) || tensor.bytes <= unit_bytes || IsTextJob(*file.plan.reader, job)) {
-    return {{{file.first_job + place, 0, UINT64_MAX}, tensor.bytes}};
-  }
-  const std::uint64_t count = tensor.bytes / unit_bytes + 1;
-  const std::uint64_t step = (units / count / kRangeGrain + 1) * kRangeGrain;
-  std::vector<std::pair<JobRange, std::uint64_t>> ranges;
-  for (std::uint64_t first = 0; first < units; first += step) {
-    const std::uint64_t elements = std::min(step, units - first);
-    ranges.push_back(
-        {{file.first_job + place, first, elements}, BytesOfRange(tensor.bytes, elements, units)});
-  }
-  return ranges;
-}
+// Cuts the jobs of one file of an output, given by their places in the plan's file.
+class FileCutter {
+ public:
+  FileCutter(std::size_t output, std::string path, std::uint64_t most_bytes,
+             std::vector<WorkUnit>& units)
+      : output_(output),
+        path_(std::move(path)),
+        most_bytes_(std::max<std::uint64_t>(most_bytes, 1)),
+        units_(units),
+        first_(units.size()) {}
 
-// The tensors of the output that a job writes: from its own on as many as a scaled weight has.
-std::size_t TensorsMade(const TensorJob& job, const formats::TensorInfo& tensor) {
-  if (job.repacked != nullptr) return job.repacked->tensors().size();
-  if (!job.scaled) return 1;
-  return scale::TensorsOf(job.scaled, tensor.name, tensor.shape, tensor.type).size();
-}
+  void AddWhole(std::size_t job, std::uint64_t bytes, const formats::TensorInfo& tensor,
+                bool is_for_creator) {
+    Take(bytes, is_for_creator).ranges.push_back({job, 0, UnitsOf(tensor)});
+  }
+
+  void AddInRows(std::size_t job, std::uint64_t bytes, const formats::TensorInfo& tensor) {
+    const std::uint64_t all = UnitsOf(tensor);
+    const double share = static_cast<double>(most_bytes_) / static_cast<double>(bytes);
+    const std::uint64_t piece =
+        PieceOf(tensor, static_cast<std::uint64_t>(share * static_cast<double>(all)));
+    const auto bytes_to = [&](std::uint64_t end) {
+      const double part = static_cast<double>(end) / static_cast<double>(all);
+      return end == all ? bytes : static_cast<std::uint64_t>(part * static_cast<double>(bytes));
+    };
+    for (std::uint64_t first = 0; first < all;) {
+      const std::uint64_t elements = std::min(piece, all - first);
+      Take(bytes_to(first + elements) - bytes_to(first), false)
+          .ranges.push_back({job, first, elements});
+      first += elements;
+    }
+  }
+
+  void Number() {
+    for (std::size_t i = first_; i < units_.size(); ++i) {
+      units_[i].part = i - first_;
+      units_[i].parts = units_.size() - first_;
+    }
+  }
+
+ private:
+  // The unit that takes so many bytes more.
+  WorkUnit& Take(std::uint64_t bytes, bool is_for_creator) {
+    const bool is_open = units_.size() > first_ && units_.back().is_for_creator == is_for_creator &&
+                         bytes <= most_bytes_ && units_.back().bytes <= most_bytes_ - bytes;
+    if (!is_open) {
+      WorkUnit& unit = units_.emplace_back();
+      unit.output = output_;
+      unit.file = path_;
+      unit.is_for_creator = is_for_creator;
+    }
+    units_.back().bytes += bytes;
+    return units_.back();
+  }
+
+  const std::size_t output_;
+  const std::string path_;
+  const std::uint64_t most_bytes_;
+  std::vector<WorkUnit>& units_;
+  const std::size_t first_;
+};
 
 }  // namespace
 
-std::vector<WorkUnit> CutIntoUnits(const PlanState& state, const formats::TensorWriter& writer,
-                                   std::uint64_t unit_bytes) {
-  const PlannedFile& file = state.files.front();
-  std::map<std::size_t, std::vector<std::size_t>> places_of;  // of jobs, by the output's file
-  for (std::size_t place = 0; place < file.plan.jobs.size(); ++place) {
-    places_of[writer.FileOf(file.plan.jobs[place].output)].push_back(place);
-  }
+std::vector<WorkUnit> UnitsOfPlan(const PlanState& state, std::uint64_t most_bytes) {
   std::vector<WorkUnit> units;
-  for (const auto& [index, places] : places_of) {
-    bool begins = true;
-    for (const std::size_t place : places) {
-      const TensorJob& job = file.plan.jobs[place];
-      const std::size_t made = TensorsMade(job, file.TensorOf(place));
-      for (const auto& [range, bytes] : RangesOf(file, place, unit_bytes)) {
-        if (begins || units.back().bytes + bytes > unit_bytes) units.emplace_back();
-        begins = false;
-        WorkUnit& unit = units.back();
-        unit.ranges.push_back(range);
-        for (std::size_t i = 0; i < made; ++i) unit.tensors.push_back(job.output + i);
-        unit.bytes += bytes;
+  const files::CreateOptions options = OutputOptions(state, true);
+  for (std::size_t output = 0; output < state.files.size(); ++output) {
+    const PlannedFile& file = state.files[output];
+    std::vector<std::uint32_t> file_of;
+    const std::vector<std::string> names =
+        file.sink->FilesOf(ContentsOf(*file.plan.reader, file.plan), options, file_of);
+    std::vector<std::vector<std::size_t>> places(std::max<std::size_t>(names.size(), 1));
+    for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
+      places[names.empty() ? 0 : file_of.at(file.plan.jobs[j].output)].push_back(j);
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      FileCutter cutter(output, names.empty() ? file.output : files::Joined(file.output, names[i]),
+                        most_bytes, units);
+      for (const std::size_t j : places[i]) {
+        const TensorJob& job = file.plan.jobs[j];
+        const std::size_t index = file.first_job + j;
+        const std::uint64_t bytes = BytesRead(file, j);
+        const bool is_text = IsTextJob(*file.plan.reader, job);
+        if (is_text || IsScaledJob(job) || bytes <= most_bytes) {
+          cutter.AddWhole(index, bytes, file.TensorOf(j), is_text);
+        } else {
+          cutter.AddInRows(index, bytes, file.TensorOf(j));
+        }
       }
+      cutter.Number();
     }
   }
   return units;
 }
 
-std::vector<std::size_t> UnitsOfPart(std::span<const WorkUnit> units,
-                                     const formats::TensorWriter& writer, std::size_t part,
+std::vector<std::size_t> UnitsOfPart(std::span<const WorkUnit> units, std::size_t part,
                                      std::size_t parts) {
-  std::vector<std::size_t> file_of;
-  for (const WorkUnit& unit : units) {
-    file_of.push_back(unit.tensors.empty() ? 0 : writer.FileOf(unit.tensors.front()));
-  }
-  const std::size_t files =
-      units.empty() ? 0 : static_cast<std::size_t>(std::ranges::max(file_of)) + 1;
+  const auto files =
+      static_cast<std::size_t>(std::ranges::count(units, std::size_t{0}, &WorkUnit::part));
   const bool by_file = files >= kFilesOfPart * parts;
   // Each group, a file's units or one, goes to the part in which the middle of its bytes lies.
   std::uint64_t total = 0;
@@ -95,7 +142,7 @@ std::vector<std::size_t> UnitsOfPart(std::span<const WorkUnit> units,
   std::uint64_t before = 0;
   for (std::size_t begin = 0; begin < units.size();) {
     std::size_t end = begin + 1;
-    while (by_file && end < units.size() && file_of[end] == file_of[begin]) ++end;
+    while (by_file && end < units.size() && units[end].part != 0) ++end;
     std::uint64_t bytes = 0;
     for (std::size_t i = begin; i < end; ++i) bytes += units[i].bytes;
     const double middle = static_cast<double>(before) + static_cast<double>(bytes) / 2;
@@ -109,4 +156,20 @@ std::vector<std::size_t> UnitsOfPart(std::span<const WorkUnit> units,
   return of_part;
 }
 
+}  // namespace tensorcast::convert
+
+namespace tensorcast::convert {
+inline namespace TENSORCAST_ABI {
+
+Status CutIntoUnits(const ConversionPlan& plan, std::uint64_t most_bytes,
+                    std::vector<WorkUnit>* units, std::string* error) {
+  return core::Guarded(error, [&] {
+    *units = PlanAccess::StateOf(plan) != nullptr
+                 ? UnitsOfPlan(*PlanAccess::StateOf(plan), most_bytes)
+                 : std::vector<WorkUnit>();
+    return Status();
+  });
+}
+
+}  // namespace TENSORCAST_ABI
 }  // namespace tensorcast::convert

@@ -5,6 +5,7 @@
 #ifndef TENSORCAST_SRC_FILES_SYSTEM_H_
 #define TENSORCAST_SRC_FILES_SYSTEM_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -136,7 +137,8 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
 class OutputFile {
  public:
   // Checks as CheckOutput does, then creates the temporary file and reserves its room; or opens the
-  // one that options.begun names, which is left to the process that created it or taken over.
+  // one that options.begun names, which is left to the process that created it, and is written to
+  // as long as that process has neither removed it nor given it its name, or is taken over.
   // `owner`: the output, in the same directory, to which the file belongs and under whose name the
   // temporary file stands, and whose permissions it has where that is replaced; empty: `path`
   // itself.
@@ -156,12 +158,13 @@ class OutputFile {
   // What has been written, not while Write is called.
   void Read(std::uint64_t offset, std::span<std::byte> out) const;
 
-  // Brings what has been written to its disk.
-  void Flush();
   // Syncs the file, gives it its final name and syncs the directory. Call once.
   void Commit();
 
   void Sync();
+  // Brings what this process has written so far to the disk, for others of other machines that
+  // write the same file, or give it its name.
+  void SyncPart();
   // False where the name is taken and is not to be replaced: the file stays as it was.
   bool Name();
   // The same under another name in the directory of path(), which becomes path().
@@ -184,11 +187,12 @@ class OutputFile {
  private:
   void CreateTemporary(const std::string& prefix, unsigned permissions);
   void CreateStaged(unsigned permissions);
-  void OpenBegun(const std::string& begun, std::uint64_t bytes);
+  void OpenBegun(const std::string& begun, std::uint64_t bytes, bool takes);
   // Notes the access of a file that is replaced, for the finished one.
   void TakeAccessOf(const std::string& replaced);
   void NoteInputs(const CreateOptions& options);
   void CloseUntilUsed();
+  void CheckBegun(int descriptor) const;
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
   bool HasName() const;
@@ -200,6 +204,7 @@ class OutputFile {
   std::string directory_;  // where it is made: "." where the path has none
   bool overwrite_ = false;
   bool synced_ = false;
+  std::atomic<bool> has_unsynced_ = false;  // since SyncPart
   std::string begun_;      // the temporary file of another process, which this one writes to
   std::string temporary_;  // where the file is until it has its name; empty: it has
   int descriptor_ = -1;    // stays open with the final name too; -1: is opened for each use

@@ -38,6 +38,9 @@ bool ReadStatus(int descriptor, FileStatus* status);
 // land in the file.
 int OpenInput(const std::string& path);      // for reading; waits for no pipe's writer
 int OpenTemporary(const std::string& path);  // for reading and writing; follows no last link
+// The same of another process's, to write parts of it. For writing alone: where a page is read
+// before a part of it is written, NFS may send all of it back, over what others have written.
+int OpenShared(const std::string& path);
 // The same, new, with at most these permissions.
 int CreateTemporary(const std::string& path, unsigned permissions);
 int CreateUnnamed(const std::string& directory);  // goes with its descriptor
@@ -58,6 +61,8 @@ bool SyncFile(int descriptor);
 // Has what stands in the range go to its disk from now on, so that SyncFile finds less to wait for.
 // A hint: that it fails says nothing.
 void StartSyncing(int descriptor, std::uint64_t offset, std::uint64_t bytes);
+// Forgets what was read or written and is on its disk; a hint, too.
+void DropCached(int descriptor);
 bool SyncDirectory(int descriptor);  // also true of a file system that cannot
 // Whether SyncTogether syncs what SyncFile does, on the file system of an open directory; all of
 // that file system.

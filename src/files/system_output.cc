@@ -103,7 +103,7 @@ OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const Creat
       directory_(staging_.directory.empty() ? SplitPath(path).first : staging_.directory),
       overwrite_(options.overwrite) {
   if (!options.begun.empty()) {
-    OpenBegun(options.begun, bytes);
+    OpenBegun(options.begun, bytes, options.takes_begun);
     if (options.takes_begun) {
       NoteInputs(options);
       if (overwrite_ || staging_.holds_parts) TakeAccessOf(path);
@@ -224,14 +224,14 @@ void OutputFile::CreateStaged(unsigned permissions) {
 
 template <class Use> void OutputFile::WithDescriptor(Use use) const {
   if (descriptor_ >= 0) return use(descriptor_);
-  const Descriptor opened(OpenTemporary(temporary()));
+  const Descriptor opened(begun_.empty() ? OpenTemporary(temporary_) : OpenShared(begun_));
   if (opened.get() < 0) ThrowWrite(path_, "cannot be opened again", errno);
   use(opened.get());
 }
 
 // Only what a run left unnamed beside this output, or in the directory of the staging: the name may
 // come from anybody.
-void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
+void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes, bool takes) {
   const auto [directory, name] = SplitPath(begun);
   const auto refuse = [&](const std::string& why) {
     throw Error(core::ErrorKind::kContents,
@@ -239,13 +239,11 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
                     words::CountText(bytes, "byte") + " begun for " + words::PathText(path_),
                 begun);
   };
-  const std::string own = SplitPath(path_).second;
-  const bool is_its =
-      staging_.directory.empty() ? IsTemporary(name, TemporaryPrefix(own)) : name == own;
-  if (directory != directory_ || !is_its) {
-    refuse("does not have the name of a temporary file");
-  }
-  Descriptor descriptor(OpenTemporary(begun));
+  const std::string final_name = SplitPath(path_).second;
+  const bool is_named = staging_.directory.empty() ? IsTemporary(name, TemporaryPrefix(final_name))
+                                                   : name == final_name;
+  if (directory != directory_ || !is_named) refuse("does not have the name of a temporary file");
+  Descriptor descriptor(takes ? OpenTemporary(begun) : OpenShared(begun));
   FileStatus status;
   if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status)) {
     throw Error(core::ErrorKind::kSystem,
@@ -257,6 +255,17 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   if (status.bytes != bytes) refuse("has " + words::CountText(status.bytes, "byte"));
   begun_ = begun;
   descriptor_ = descriptor.Release();
+}
+
+// What goes on where the process that began the file has ended, or has taken another for dead,
+// writes nothing more to it: it may have its name, and the inputs may be others by now.
+void OutputFile::CheckBegun(int descriptor) const {
+  if (IsStillNamed(begun_, descriptor)) return;
+  throw Error(core::ErrorKind::kSystem,
+              words::PathText(begun_) +
+                  ": is not there any more: the process that began it has ended, or has given it "
+                  "its name; nothing more is written to it",
+              begun_);
 }
 
 void OutputFile::Reserve(std::uint64_t bytes) {
@@ -272,6 +281,8 @@ void OutputFile::Reserve(std::uint64_t bytes) {
 void OutputFile::Write(std::uint64_t offset, std::span<const std::byte> data) {
   if (data.empty()) return;
   WithDescriptor([&](int descriptor) {
+    if (!begun_.empty()) CheckBegun(descriptor);
+    has_unsynced_ = true;
     while (!data.empty()) {
       const std::int64_t put = WriteAt(descriptor, offset, data);
       if (put < 0) {
@@ -300,12 +311,6 @@ void OutputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
       [&](int descriptor) { ReadFully(descriptor, path_, offset + out.size(), offset, out); });
 }
 
-void OutputFile::Flush() {
-  WithDescriptor([&](int descriptor) {
-    if (!SyncFile(descriptor)) ThrowWrite(path_, "could not be synced to its disk", errno);
-  });
-}
-
 void OutputFile::Commit() {
   Sync();
   if (!Name()) FailTaken();
@@ -321,6 +326,14 @@ void OutputFile::Sync() {
     }
   });
   synced_ = true;
+}
+
+void OutputFile::SyncPart() {
+  if (!has_unsynced_.exchange(false)) return;
+  WithDescriptor([&](int descriptor) {
+    if (!SyncFile(descriptor)) ThrowWrite(path_, "could not be synced to its disk", errno);
+    DropCached(descriptor);
+  });
 }
 
 // Whether the name is that of this file.

@@ -96,7 +96,6 @@ StagingDirectory::StagingDirectory(const std::string& output, const std::string&
   if (as == Lasting::kNew && !MakeDirectory(path, permissions)) {
     ThrowWrite(output, "cannot be created in " + words::PathText(SplitPath(path).first), errno);
   }
-  if (as == Lasting::kJoined) return;
   lock_ = OpenLockOfBuilt(path);
   if (lock_ < 0) ThrowSystem(path, "cannot be opened", errno);
 }
@@ -250,25 +249,38 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
   }
 }
 
+void CheckBegunDirectory(const std::string& path, const CreateOptions& options) {
+  const std::string& begun = options.begun;
+  const auto [parent, name] = SplitPath(WithoutSlashes(path));
+  const auto [directory, hidden] = SplitPath(begun);
+  const auto refuse = [&](const std::string& why) {
+    throw Error(core::ErrorKind::kContents,
+                words::PathText(begun) + ": " + why + "; it is to be an output begun for " +
+                    words::PathText(path),
+                begun);
+  };
+  const std::string& staging = options.staging.directory;
+  if (staging.empty() ? directory != parent || !IsTemporary(hidden, TemporaryPrefix(name))
+                      : directory != staging || hidden != name) {
+    refuse("does not have the name of a temporary directory");
+  }
+  FileStatus status;
+  if (!OwnStatus(begun, &status)) {
+    throw Error(core::ErrorKind::kSystem,
+                words::PathText(begun) + ": cannot be opened: " + ReasonText(errno) +
+                    "; the process that began it may have ended",
+                begun);
+  }
+  if (status.is_link || status.kind != FileKind::kDirectory) refuse("is no directory");
+}
+
 namespace {
 
 StagingDirectory StagingOf(const std::string& path, const std::string& input, std::size_t files,
                            const CreateOptions& options) {
   if (!options.begun.empty()) {
-    const auto [parent, own] = SplitPath(path);
-    const auto [directory, name] = SplitPath(options.begun);
-    const std::string& staging = options.staging.directory;
-    if (staging.empty() ? directory != parent || !IsTemporary(name, TemporaryPrefix(own))
-                        : directory != staging || name != own) {
-      throw Error(core::ErrorKind::kContents,
-                  words::PathText(options.begun) +
-                      ": does not have the name of a directory begun " + "for " +
-                      words::PathText(path),
-                  options.begun);
-    }
-    return StagingDirectory(path, options.begun,
-                            options.takes_begun ? StagingDirectory::Lasting::kTaken
-                                                : StagingDirectory::Lasting::kJoined);
+    CheckBegunDirectory(path, options);
+    return StagingDirectory(path, options.begun, StagingDirectory::Lasting::kTaken);
   }
   const unsigned permissions =
       IsDirectory(path) ? kOwnersAlone : PermissionsOfOutput(path, {&input, 1});

@@ -27,7 +27,7 @@ class StagingDirectory {
   StagingDirectory(const std::string& output, std::size_t files, unsigned permissions = 0700);
   // One that is not removed, so that other runs go on with it: it is made at `path` with at most
   // these permissions, or stands there. Whoever uses it has a lock of his own.
-  enum class Lasting { kNew, kTaken, kJoined };
+  enum class Lasting { kNew, kTaken };
   StagingDirectory(const std::string& output, const std::string& path, Lasting as,
                    unsigned permissions = 0700);
   StagingDirectory(const StagingDirectory&) = delete;
@@ -85,6 +85,10 @@ using WhyKept = std::function<std::string(const std::string& path)>;
 // the new one is made.
 void CheckOutputDirectory(const std::string& path, const std::string& input, std::uint64_t bytes,
                           const CreateOptions& options, const WhyKept& why_kept);
+
+// Throws where what the options say was begun is not the directory of an output at `path`
+// (StagingDirectory::path): of hidden name beside it, or in that of the options' staging.
+void CheckBegunDirectory(const std::string& path, const CreateOptions& options);
 
 // A directory that is built beside its final name, under a hidden one, and gets its name in Commit:
 // whatever ends before leaves what stood there as it was. The destructor removes what is not

@@ -118,6 +118,8 @@ int OpenInput(const std::string& path) { return OpenToRead(path); }
 
 int OpenTemporary(const std::string& path) { return Open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK); }
 
+int OpenShared(const std::string& path) { return Open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK); }
+
 int CreateTemporary(const std::string& path, unsigned permissions) {
   // 0666: what the umask leaves of it.
   return Open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666 & permissions);
@@ -211,6 +213,8 @@ void StartSyncing(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
                     SYNC_FILE_RANGE_WRITE);
   errno = error;
 }
+
+void DropCached(int descriptor) { ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED); }
 
 bool SyncDirectory(int descriptor) {
   return SyncFile(descriptor) || errno == EINVAL || errno == EROFS;

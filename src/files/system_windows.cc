@@ -222,6 +222,8 @@ int OpenTemporary(const std::string& path) {
   return Open(path, kTemporaryAccess, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT);
 }
 
+int OpenShared(const std::string& path) { return OpenTemporary(path); }
+
 int CreateTemporary(const std::string& path, unsigned) {
   return Open(path, kTemporaryAccess, CREATE_NEW, FILE_ATTRIBUTE_NORMAL);
 }
@@ -326,8 +328,9 @@ bool Cut(int descriptor, std::uint64_t bytes) {
 
 bool SyncFile(int descriptor) { return Done(FlushFileBuffers(HandleOf(descriptor))); }
 
-// Windows has no such hint.
+// Windows has no such hints.
 void StartSyncing(int, std::uint64_t, std::uint64_t) {}
+void DropCached(int) {}
 
 // Names are written through as they are given.
 bool SyncDirectory(int) { return true; }

@@ -353,8 +353,8 @@ class GgufWriter final : public TensorWriter {
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
     file_.Write(offsets_.at(tensor) + offset, data);
   }
-  void Flush(std::span<const std::size_t>) override { file_.Flush(); }
   std::string temporary() const override { return file_.temporary(); }
+  void SyncPart() override { file_.SyncPart(); }
   std::uint64_t file_bytes() const override { return file_bytes_; }
   std::vector<std::string> notes() const override { return notes_; }
 

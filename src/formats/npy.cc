@@ -91,8 +91,8 @@ class NpyWriter final : public TensorWriter {
     CheckIndex(tensor);
     placement_.WriteStrings(first, texts, sink_);
   }
-  void Flush(std::span<const std::size_t>) override { file_.Flush(); }
   std::string temporary() const override { return file_.temporary(); }
+  void SyncPart() override { file_.SyncPart(); }
   std::uint64_t file_bytes() const override { return placement_.bytes(); }
   std::string reading_hint() const override {
     const std::string_view name = MlDtypesName(placement_.info().type);

@@ -284,15 +284,15 @@ class SafetensorsWriter final : public TensorWriter {
       : file_(path, placement.file_bytes, options),
         file_bytes_(placement.file_bytes),
         reading_hint_(std::move(reading_hint)) {
-    maker.WriteHeader(placement, file_);
+    if (options.begun.empty()) maker.WriteHeader(placement, file_);
     offsets_ = std::move(placement.offsets);
   }
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
     file_.Write(offsets_.at(tensor) + offset, data);
   }
-  void Flush(std::span<const std::size_t>) override { file_.Flush(); }
   std::string temporary() const override { return file_.temporary(); }
+  void SyncPart() override { file_.SyncPart(); }
   std::uint64_t file_bytes() const override { return file_bytes_; }
   std::vector<std::string> notes() const override { return file_.notes(); }
   std::string reading_hint() const override { return reading_hint_; }

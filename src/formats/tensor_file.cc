@@ -30,10 +30,6 @@ void TensorWriter::WriteStrings(std::size_t, std::uint64_t, const Strings&) {
   throw std::logic_error("this format has no tensors of strings");
 }
 
-void TensorWriter::Flush(std::span<const std::size_t>) {
-  throw std::logic_error("only an output that others can go on with is flushed");
-}
-
 void TensorWriter::Sync() {
   if (synced_) return;
   DoSync();

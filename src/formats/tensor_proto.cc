@@ -227,8 +227,8 @@ class TensorProtoWriter final : public TensorWriter {
     file_.Write(strings_end_, std::as_bytes(std::span(fields)));
     strings_end_ += fields.size();
   }
-  void Flush(std::span<const std::size_t>) override { file_.Flush(); }
   std::string temporary() const override { return file_.temporary(); }
+  void SyncPart() override { file_.SyncPart(); }
   std::uint64_t file_bytes() const override { return placement_.file_bytes; }
   std::vector<std::string> notes() const override { return file_.notes(); }
 

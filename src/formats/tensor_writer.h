@@ -24,22 +24,19 @@ class TensorWriter {
   // Writes the next strings of a tensor of type kString, in order from 0 on, not from two threads
   // at once, and tensor by tensor. The default is for formats that have no strings.
   virtual void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts);
-  // Brings what has been written of these tensors to their disk, so that it is there whatever
-  // happens then. Of outputs that another run may go on with (CreateOptions::begun). Throws Error.
-  virtual void Flush(std::span<const std::size_t> tensors);
   // Brings everything to its disk: what is left for Commit is the name. Of outputs that belong
   // together none gets its name before all are synced. Call after everything is written.
   void Sync();
+  // Of what several processes write: brings what this one has written so far to the disk.
+  virtual void SyncPart() {}
   // Syncs, where that is still to do, and gives the file its final name. Call once.
   void Commit();
   virtual std::uint64_t file_bytes() const = 0;
-  // Which of the output's files a tensor goes into, counted from 0.
-  virtual std::size_t FileOf(std::size_t /*tensor*/) const { return 0; }
   // Whether a tensor's values are to be written. Those that are not stand in the file already, as
   // they were.
   virtual bool Wants(std::size_t /*tensor*/) const { return true; }
-  // The file that is written until Commit gives it its name, where another process can write parts
-  // of it; empty where it cannot.
+  // The file, or the directory, that is written until Commit gives it its name, where another
+  // process can write parts of it; empty where it cannot.
   virtual std::string temporary() const { return {}; }
   // How another program reads what this format cannot say by itself, npy's
   // "numpy.load('x.npy')..."; lines after the first are Python code for it. Empty where nothing

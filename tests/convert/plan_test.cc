@@ -198,8 +198,6 @@ TEST_F(Plans, OfADirectoryMakeAnotherAlsoFromJson) {
   EXPECT_EQ(files(), written);
   ConversionOutputs outputs;
   ASSERT_TRUE(ConversionOutputs::Create(plan, true, {}, &outputs, &error).ok()) << error;
-  std::string handle;
-  EXPECT_EQ(outputs.Share(&handle, &error).code(), StatusCode::kUnsupportedFile);
   outputs = ConversionOutputs();
   EXPECT_EQ(files(), written);
   EXPECT_EQ(Names(), (std::vector<std::string>{"in", "out"}));

@@ -107,15 +107,14 @@ TEST_F(ResumableRuns, AreSharedByPartsInAnyOrderAndAtOnce) {
 
 TEST_F(ResumableRuns, EveryUnitIsInExactlyOnePart) {
   const ConversionPlan plan = PlanTo("b.safetensors", DataType::kFloat16);
-  ResumableRun run(StateOf(plan), Options(), {});
-  const std::vector<WorkUnit> units = CutIntoUnits(StateOf(plan), *run.writer(), kSmall);
+  const std::vector<WorkUnit> units = UnitsOfPlan(StateOf(plan), kSmall);
   std::uint64_t total = 0;
   for (const WorkUnit& unit : units) total += unit.bytes;
   for (std::size_t parts = 1; parts < units.size() + 3; ++parts) {
     std::vector<std::size_t> all;
     for (std::size_t part = 1; part <= parts; ++part) {
       std::uint64_t bytes = 0;
-      for (const std::size_t unit : UnitsOfPart(units, *run.writer(), part, parts)) {
+      for (const std::size_t unit : UnitsOfPart(units, part, parts)) {
         all.push_back(unit);
         bytes += units[unit].bytes;
       }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <memory>
 
 #include "plan_files.h"
 
@@ -158,6 +160,213 @@ TEST_F(SharedOutputs, HaveOneGlobalScaleForWeightsThatAreFused) {
   EXPECT_NE(error.find(other), std::string::npos) << error;
 }
 
+// Every file of a directory, by its path there.
+std::map<std::string, std::string> FilesOf(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    files[entry.path().lexically_relative(directory).string()] = io::ReadBytes(entry.path());
+  }
+  return files;
+}
+
+// A checkpoint of three files, one of them in a folder below, and of what stands beside them.
+class SharedDirectories : public SharedOutputs {
+ protected:
+  std::string MakeCheckpoint() {
+    std::filesystem::create_directory(Path("in"));
+    std::string map;
+    for (const char* const number : {"1", "2", "3"}) {
+      const std::string file = "model-0000" + std::string(number) + "-of-00003.safetensors";
+      const std::string name = std::string("layers.") + number;
+      Make("in/" + file, {io::Tensor(name + ".w", DataType::kFloat32, {100, 111}),
+                          io::Tensor(name + ".b", DataType::kBfloat16, {3}),
+                          io::Tensor(name + ".none", DataType::kFloat32, {0, 4}),
+                          io::Tensor(name + ".ids", DataType::kInt64, {3001})});
+      for (const char* const part : {".w", ".b", ".none", ".ids"}) {
+        map += (map.empty() ? "" : ", ") + ('"' + name + part + "\": \"" + file + '"');
+      }
+    }
+    io::WriteBytes(Path("in/model.safetensors.index.json"),
+                   R"({"metadata": {"total_size": 1}, "weight_map": {)" + map + "}}");
+    io::WriteBytes(Path("in/config.json"), R"({"model_type": "m", "torch_dtype": "float32"})");
+    return Path("in");
+  }
+
+  ConversionPlan PlanOfDirectory(std::uint64_t max_shard_bytes = 0) {
+    Request request;
+    request.files = {{MakeCheckpoint(), Path("out")}};
+    request.to = DataType::kFloat16;
+    request.max_shard_bytes = max_shard_bytes;
+    return PlanOf(request);
+  }
+
+  // Two processes make the directory that one makes.
+  void ExpectTheSameDirectory(const ConversionPlan& plan) {
+    std::string error;
+    std::vector<JobLoss> whole;
+    ASSERT_TRUE(RunConversion(plan, {}, false, &whole, &error).ok()) << error;
+    const std::map<std::string, std::string> written = FilesOf(Path("out"));
+    EXPECT_GT(written.size(), 2u);
+    std::filesystem::remove_all(Path("out"));
+    ConversionOutputs outputs;
+    ASSERT_TRUE(ConversionOutputs::Create(plan, false, {}, &outputs, &error).ok()) << error;
+    std::string handle;
+    ASSERT_TRUE(outputs.Share(&handle, &error).ok()) << error;
+    ASSERT_TRUE(RunWorkers(JsonOf(plan), handle));
+    EXPECT_FALSE(std::filesystem::exists(Path("out")));
+    ASSERT_TRUE(outputs.Commit(&error).ok()) << error;
+    EXPECT_EQ(FilesOf(Path("out")), written);
+    std::vector<JobLoss> losses = ReadLosses();
+    ASSERT_TRUE(MergeLosses(&losses).ok());
+    std::erase_if(whole, [&](const JobLoss& one) { return one.loss.Report().elements == 0; });
+    ExpectSameLosses(plan, losses, whole);
+  }
+};
+
+TEST_F(SharedDirectories, OfTwoProcessesAreThoseOfOne) {
+  ExpectTheSameDirectory(PlanOfDirectory());
+}
+
+TEST_F(SharedDirectories, AreShardedAnewLikewise) {
+  ExpectTheSameDirectory(PlanOfDirectory(30000));
+}
+
+TEST_F(SharedDirectories, ThatAreNotTheHiddenOnesOfTheOutputAreRefused) {
+  const ConversionPlan plan = PlanOfDirectory();
+  std::string error;
+  std::string handle;
+  ConversionOutputs outputs;
+  ASSERT_TRUE(ConversionOutputs::Create(plan, false, {}, &outputs, &error).ok()) << error;
+  ASSERT_TRUE(outputs.Share(&handle, &error).ok()) << error;
+  const std::size_t begin = handle.find(directory());
+  const std::string hidden = handle.substr(begin, handle.find('"', begin) - begin);
+  const auto refused = [&](const std::string& path, StatusCode code) {
+    ConversionOutputs joined;
+    const std::string text = std::string(handle).replace(begin, hidden.size(), path);
+    EXPECT_EQ(ConversionOutputs::Join(plan, text, {}, &joined, &error).code(), code) << text;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  };
+  refused(Path("in"), StatusCode::kBadFile);
+  refused("/tmp/" + std::filesystem::path(hidden).filename().string(), StatusCode::kBadFile);
+  std::string other = hidden;
+  char& digit = other[other.size() - std::string(".tmp").size() - 1];
+  digit = digit == '0' ? '1' : '0';
+  refused(other, StatusCode::kFileError);
+  std::filesystem::create_symlink(Path("in"), other);
+  refused(other, StatusCode::kBadFile);
+}
+
+// Each unit, the last first, by outputs that are joined for it alone; some of them are run twice,
+// as where a process is thought dead. What is counted twice is for the caller to leave out.
+TEST_F(SharedDirectories, AreWrittenUnitByUnitAndSomeUnitsTwice) {
+  const ConversionPlan plan = PlanOfDirectory();
+  std::string error;
+  std::vector<JobLoss> whole;
+  ASSERT_TRUE(RunConversion(plan, {}, false, &whole, &error).ok()) << error;
+  const std::map<std::string, std::string> written = FilesOf(Path("out"));
+  std::filesystem::remove_all(Path("out"));
+
+  std::vector<WorkUnit> units;
+  ASSERT_TRUE(CutIntoUnits(plan, 20000, &units, &error).ok()) << error;
+  EXPECT_GT(units.size(), 6u);
+  ConversionOutputs outputs;
+  ASSERT_TRUE(ConversionOutputs::Create(plan, false, {}, &outputs, &error).ok()) << error;
+  std::string handle;
+  ASSERT_TRUE(outputs.Share(&handle, &error).ok()) << error;
+  std::vector<JobLoss> losses;
+  for (std::size_t i = units.size(); i-- > 0;) {
+    ConversionOutputs joined;
+    ASSERT_TRUE(ConversionOutputs::Join(plan, handle, {}, &joined, &error).ok()) << error;
+    for (int times = i % 2; times >= 0; --times) {
+      ASSERT_TRUE(
+          RunConversion(plan, units[i].ranges, {}, &joined, times == 0 ? &losses : nullptr, &error)
+              .ok())
+          << error;
+    }
+  }
+  ASSERT_TRUE(outputs.Commit(&error).ok()) << error;
+  EXPECT_EQ(FilesOf(Path("out")), written);
+  ASSERT_TRUE(MergeLosses(&losses).ok());
+  ExpectSameLosses(plan, losses, whole);
+}
+
+// Every element of every job is in one unit, whose parts are numbered by file.
+TEST_F(SharedDirectories, AreCutIntoUnitsByFileAndRows) {
+  const ConversionPlan plan = PlanOfDirectory();
+  for (const std::uint64_t most : {1u, 5000u, 20000u, 60000u, 1u << 30}) {
+    std::vector<WorkUnit> units;
+    ASSERT_TRUE(CutIntoUnits(plan, most, &units).ok());
+    std::map<std::size_t, std::uint64_t> next;
+    std::map<std::string, std::size_t> parts;
+    for (const WorkUnit& unit : units) {
+      EXPECT_EQ(unit.output, 0u);
+      EXPECT_FALSE(unit.is_for_creator);
+      EXPECT_EQ(unit.part, parts[unit.file]++);
+      EXPECT_LT(unit.part, unit.parts);
+      EXPECT_FALSE(unit.ranges.empty());
+      // A row of 111 float32 and a piece of 1,024 elements have 444 kB at most.
+      EXPECT_LE(unit.bytes, std::max<std::uint64_t>(most, 1024 * 444));
+      for (const JobRange& range : unit.ranges) {
+        const PlannedJob job = plan.job(range.job);
+        const std::string layer(job.name.substr(0, std::string_view("layers.1").size()));
+        EXPECT_EQ(unit.file, Path("out") + "/model-0000" + layer.back() + "-of-00003.safetensors");
+        EXPECT_EQ(range.first, next[range.job]);
+        const std::uint64_t all = job.sources.front().elements;
+        next[range.job] += std::min(range.elements, all - range.first);
+        EXPECT_TRUE(range.first + range.elements == all || range.elements == UINT64_MAX ||
+                    (range.first + range.elements) % 1024 == 0);
+      }
+    }
+    EXPECT_EQ(parts.size(), 3u);
+    EXPECT_EQ(next.size(), plan.jobs());
+    std::uint64_t bytes = 0, all = 0;
+    for (const WorkUnit& unit : units) {
+      bytes += unit.bytes;
+      EXPECT_EQ(unit.parts, parts[unit.file]);
+    }
+    for (std::size_t j = 0; j < plan.jobs(); ++j) {
+      const PlannedJob job = plan.job(j);
+      EXPECT_EQ(next[j], job.sources.front().elements);
+      all += job.bytes_before;
+    }
+    EXPECT_EQ(bytes, all);
+  }
+}
+
+// Who goes on after the process that began the outputs has given them their names, or has removed
+// them, writes nothing.
+TEST_F(SharedDirectories, AreNotWrittenOnceTheyHaveTheirNames) {
+  std::vector<ConversionPlan> plans;
+  plans.push_back(PlanOfDirectory());
+  plans.push_back(ThreeFiles());
+  for (ConversionPlan& plan : plans) {
+    for (const bool is_committed : {true, false}) {
+      std::vector<WorkUnit> units;
+      std::string error;
+      std::string handle;
+      ASSERT_TRUE(CutIntoUnits(plan, 5000, &units).ok());
+      auto outputs = std::make_unique<ConversionOutputs>();
+      ASSERT_TRUE(ConversionOutputs::Create(plan, true, {}, outputs.get(), &error).ok()) << error;
+      ASSERT_TRUE(outputs->Share(&handle, &error).ok()) << error;
+      ConversionOutputs joined;
+      ASSERT_TRUE(ConversionOutputs::Join(plan, handle, {}, &joined, &error).ok()) << error;
+      ASSERT_TRUE(RunConversion(plan, units[0].ranges, {}, &joined, nullptr, &error).ok()) << error;
+      if (is_committed) {
+        EXPECT_TRUE(outputs->Commit(&error).ok()) << error;
+      }
+      outputs.reset();
+      const auto before = FilesOf(directory());
+      for (const WorkUnit& unit : units) {
+        EXPECT_EQ(RunConversion(plan, unit.ranges, {}, &joined, nullptr, &error).code(),
+                  StatusCode::kFileError);
+        EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+      }
+      EXPECT_EQ(FilesOf(directory()), before);
+    }
+  }
+}
+
 TEST_F(SharedOutputs, LeaveNothingWhereTheyAreNotCommitted) {
   const ConversionPlan plan = ThreeFiles();
   std::string error;
@@ -184,8 +393,8 @@ TEST_F(SharedOutputs, OfFormatsThatOneProcessHasToWriteAreRefused) {
   std::string handle;
   EXPECT_EQ(outputs.Share(&handle, &error).code(), StatusCode::kUnsupportedFile);
   EXPECT_EQ(error, Path("b.npz") +
-                       ": can only be written by one process; .safetensors, .npy, .pb and .gguf "
-                       "can be shared");
+                       ": can only be written by one process; .safetensors, .npy, .pb, .gguf and "
+                       "directories can be shared");
 }
 
 TEST_F(SharedOutputs, StringsAreForTheProcessThatCreatedThem) {

@@ -98,7 +98,7 @@ def test_doctests(name):
 
 
 def test_everything_public_is_documented():
-    for module in (tc, tc.onnx, tc.graph):
+    for module in (tc, tc.onnx, tc.graph, tc.ray):
         builtins = ["format", "open"] if module is tc else []  # `import *` leaves Python's own
         for name in [*module.__all__, *builtins]:
             thing = getattr(module, name)
@@ -109,7 +109,7 @@ def test_everything_public_is_documented():
 
 def public_functions():
     """Functions and methods with what they take, by name; those that onnx has are onnx's."""
-    for module in (tc, tc.onnx, tc.graph, tc.mdf):
+    for module in (tc, tc.onnx, tc.graph, tc.mdf, tc.ray):
         for name in module.__all__:
             thing = getattr(module, name)
             if inspect.isfunction(thing):
@@ -129,7 +129,7 @@ def test_documentation_says_what_is_raised_and_shows_an_example():
         assert not takes or re.search("[Rr]aises", text), name
         is_method = "." in function.__qualname__
         assert not takes or is_method or ">>> " in text, name
-    for each in (tc.LossReport, tc.Plan, tc.TensorFile, tc.finfo, tc.onnx.Backend,
+    for each in (tc.LossReport, tc.Outputs, tc.Plan, tc.TensorFile, tc.finfo, tc.onnx.Backend,
                  tc.graph.Graph, tc.graph.Session):
         assert ">>> " in inspect.getdoc(each), each
 

@@ -1,0 +1,242 @@
+"""Outputs of a plan that several processes write together: begun by one, joined by the others, committed by
+the first. docs/many_machines.md says what is promised of them.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from . import _core, arrays
+from .arguments import flag
+from .errors import ArgumentError, KindError
+from .loss import LossReport
+from .progress import Progress
+
+UNIT_BYTES = 256 << 20
+
+Range = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a plan that one process does at once: ranges of jobs of one file of an output.
+
+    Attributes
+    ----------
+    file : str
+        The path of the file; in a directory that is an output it is one of its shards.
+    part, parts : int
+        Which of the units of this file it is, from 0 on.
+    nbytes : int
+        Of the input's tensors.
+    for_creator : bool
+        Only the process that has begun the outputs can do it: strings.
+    ranges : tuple of (int, int, int)
+        The index of a job in `Plan.jobs`, its first element, and how many.
+    """
+
+    file: str
+    part: int
+    parts: int
+    nbytes: int
+    for_creator: bool
+    ranges: tuple[Range, ...]
+
+    @property
+    def name(self) -> str:
+        """What to call it: "model-00002-of-00004.safetensors", or with its part, "... (3 of 5)"."""
+        file = os.path.basename(self.file)
+        return file if self.parts == 1 else f"{file} ({self.part + 1} of {self.parts})"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is left of a run of ranges: which they were, and what they lost. For `Outputs.commit`, in
+    another process too: it can be pickled.
+
+    Attributes
+    ----------
+    ranges : tuple of (int, int, int)
+    losses : tuple of (int, LossReport), or None
+        Of each range of a cast of numbers, with the index of its job; None where none was measured.
+    """
+
+    ranges: tuple[Range, ...]
+    losses: tuple[tuple[int, LossReport], ...] | None
+
+
+class PlanOfOutputs(Protocol):
+    """What `Outputs` asks of a `Plan`."""
+
+    _core: Any
+    jobs: list[Any]
+
+    def _teller(self, progress: Any) -> Any: ...
+
+
+class Outputs:
+    """Outputs that are begun and not committed yet; `Plan.begin` and `Plan.join` give them.
+
+    Used in a ``with``, they are closed at its end, whatever happens: what was begun here and not
+    committed is removed then; what was joined is left to the process that has begun it.
+
+    Attributes
+    ----------
+    handle : str
+        A short text by which another process can `Plan.join`. UnsupportedError of outputs that one
+        process has to write: .npz files and models.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.save(folder / "a.npy", np.linspace(0, 1, 100_000, dtype=np.float32))
+    >>> plan = tc.plan(folder / "a.npy", folder / "b.npy", to="float16")
+    >>> with plan.begin() as outputs:
+    ...     parts = [outputs.run(unit) for unit in plan.units(most_bytes=200_000)]
+    ...     losses = outputs.commit(parts)
+    >>> len(parts), losses["a"].elements
+    (3, 100000)
+    """
+
+    def __init__(self, plan: PlanOfOutputs, core: Any, lock: threading.Lock) -> None:
+        self._plan = plan
+        self._core = core
+        self._lock = lock  # the plan's: it is run by one thread at a time
+        self._process = os.getpid()
+        self._handle: str | None = None
+
+    @property
+    def handle(self) -> str:
+        if self._handle is None:
+            core = self._open()
+            with self._lock:
+                self._handle = str(core.share())
+        return self._handle
+
+    def run(self, what: Unit | Iterable[Range], *, loss: bool = True, threads: int | None = None,
+            progress: Progress | Any = None) -> Part:
+        """Reads, casts and writes a unit or ranges; they may be run again, with the same bytes.
+
+        When it returns, the bytes are on their disk.
+
+        Parameters
+        ----------
+        what : Unit or iterable of (job, first, elements)
+            A range begins and ends at a multiple of 1,024 elements, or at the end of its job.
+        loss, threads, progress
+            As `Plan.run`.
+
+        Returns
+        -------
+        Part
+            For `commit`, there or in another process.
+
+        Raises
+        ------
+        ArgumentError
+            There is no such range.
+        FileError, ContentsError, UnsupportedError
+            Of files; also where outputs that were joined have been committed or removed since.
+        KeyboardInterrupt
+            At Ctrl-C.
+        """
+        ranges = what.ranges if isinstance(what, Unit) else _ranges(what)
+        asked = arrays.thread_count(threads)
+        tell = self._plan._teller(progress)
+        measures = flag(loss, "loss")
+        core = self._open()
+        with self._lock:
+            losses = core.run(list(ranges), measures, asked, tell)
+        found = tuple((job, LossReport(meter, gain_db)) for job, meter, gain_db in losses)
+        return Part(ranges, found if measures else None)
+
+    def commit(self, parts: Iterable[Part]) -> dict[str, LossReport]:
+        """Gives the outputs their names, after every range of every job was run: `parts` says so.
+
+        Parameters
+        ----------
+        parts : iterable of Part
+            What `run` gave here and in the processes that joined, in any order; each range once.
+
+        Returns
+        -------
+        dict of str to LossReport
+            As `Plan.run`: the parts' merged; empty where none was measured.
+
+        Raises
+        ------
+        ArgumentError
+            An element of a job is in no part, or in two; these outputs were joined.
+        FileError
+            An input was rewritten meanwhile; the system refuses the name.
+        """
+        given = list(parts)
+        for part in given:
+            if not isinstance(part, Part):
+                raise KindError(f"parts are what Outputs.run gives, and not {type(part).__name__}")
+        if len({part.losses is None for part in given}) > 1:
+            raise ArgumentError("the loss of some parts was measured, and that of others was not")
+        core = self._open()
+        with self._lock:
+            self._check_whole(given)
+            core.commit()
+        self.close()
+        return self._merged(given)
+
+    def close(self) -> None:
+        """Removes what was begun and is not committed. Nothing, the second time."""
+        core, self._core = self._core, None
+        if core is not None and os.getpid() == self._process:
+            with self._lock:
+                core.close()
+
+    def __enter__(self) -> Outputs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> Any:
+        if self._core is None:
+            raise ArgumentError("these outputs are closed: begin or join others")
+        if os.getpid() != self._process:
+            raise ArgumentError("these outputs are another process's: join them in this one, by their handle")
+        return self._core
+
+    def _check_whole(self, parts: list[Part]) -> None:
+        found: dict[int, list[tuple[int, int]]] = {}
+        for part in parts:
+            for job, first, elements in part.ranges:
+                found.setdefault(job, []).append((first, elements))
+        whole = [each for unit in _core.units(self._plan._core, 2**63 - 1) for each in unit[-1]]
+        for job, _, elements in whole:
+            at = 0
+            for first, some in [*sorted(found.get(job, [])), (elements, 0)]:
+                if first != at:
+                    where = "two parts" if first < at else "no part: run its unit too"
+                    raise ArgumentError(f"{self._plan.jobs[job].name!r}: element {min(first, at)} is in {where}")
+                at += some
+
+    def _merged(self, parts: list[Part]) -> dict[str, LossReport]:
+        merged: dict[int, LossReport] = {}
+        for job, report in (loss for part in parts for loss in part.losses or ()):
+            merged[job] = merged[job].merge(report) if job in merged else report
+        return {self._plan.jobs[job].name: merged[job] for job in sorted(merged)}
+
+
+def _ranges(given: Iterable[Range]) -> tuple[Range, ...]:
+    try:
+        ranges = tuple((int(job), int(first), int(elements)) for job, first, elements in given)
+    except (TypeError, ValueError):
+        raise KindError("ranges are a Unit's, or triples of a job, its first element and how many") from None
+    if any(not 0 <= number < 2**63 for each in ranges for number in each):
+        raise ArgumentError("a range has no negative number, and none of 2**63 or more")
+    return ranges
