@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import made_checkpoint  # noqa: E402
 
 SMALL = 2_000_000  # of a unit: four of a weight, and one of what stands before it
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "python" / "many_processes.py"
 MAKE_GGUF = pathlib.Path(__file__).parents[1] / "cli" / "bin" / "make_gguf.py"
 
 
@@ -200,6 +201,14 @@ def test_joined_outputs_are_not_committed_and_handles_are_of_one_plan(checkpoint
 def weight_of(folder):
     with tc.open(folder / "in") as file:
         return file["layers.1.weight"]
+
+
+def test_the_example(checkpoint, whole):
+    folder, _ = checkpoint
+    done = subprocess.run([sys.executable, EXAMPLE, folder / "in", folder / "out", "bfloat16"], capture_output=True,
+                          text=True, check=False)
+    assert "layers.1.weight: good\n" in done.stdout, done.stderr
+    assert made_checkpoint.contents(folder / "out") == whole[0]
 
 
 def test_strings_are_for_the_process_that_began(tmp_path):

@@ -127,6 +127,16 @@ def test_a_file_relative_to_the_working_folder(checkpoint, monkeypatch):
     assert losses["x"] == tc.loss(x, "float16", saturate=False)
 
 
+def test_the_example(checkpoint, cluster):
+    folder = checkpoint[0]
+    done = subprocess.run([sys.executable, HERE.parents[1] / "examples" / "python" / "ray_convert.py", folder / "in",
+                           folder / "out", "bfloat16"], env={**os.environ, "RAY_ADDRESS": cluster.address},
+                          capture_output=True, text=True, check=False)
+    assert "layers.1.weight: good" in done.stdout and "100%" in done.stderr, done.stderr
+    with tc.open(folder / "out") as made, tc.open(folder / "whole") as whole:
+        assert np.array_equal(made["layers.1.weight"].view(np.uint16), whole["layers.1.weight"].view(np.uint16))
+
+
 def test_strings_are_written_by_the_driver(checkpoint):
     folder = checkpoint[0]
     np.save(folder / "a.npy", np.arange(3000, dtype=np.float32))
