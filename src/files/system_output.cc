@@ -332,7 +332,8 @@ void OutputFile::SyncPart() {
   if (!has_unsynced_.exchange(false)) return;
   WithDescriptor([&](int descriptor) {
     if (!SyncFile(descriptor)) ThrowWrite(path_, "could not be synced to its disk", errno);
-    DropCached(descriptor);
+    // What was read here around it would go back with it on NFS, were more written by this machine.
+    if (begun_.empty() && !staging_.stays) DropCached(descriptor);
   });
 }
 

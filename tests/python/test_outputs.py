@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pathlib
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -14,12 +15,14 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import tensorcast as tc
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import made_checkpoint  # noqa: E402
 
 SMALL = 2_000_000  # of a unit: four of a weight, and one of what stands before it
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "python" / "many_processes.py"
 MAKE_GGUF = pathlib.Path(__file__).parents[1] / "cli" / "bin" / "make_gguf.py"
 
 
@@ -200,6 +203,34 @@ def test_joined_outputs_are_not_committed_and_handles_are_of_one_plan(checkpoint
 def weight_of(folder):
     with tc.open(folder / "in") as file:
         return file["layers.1.weight"]
+
+
+def test_the_example(checkpoint, whole):
+    folder, _ = checkpoint
+    done = subprocess.run([sys.executable, EXAMPLE, folder / "in", folder / "out", "bfloat16"], capture_output=True,
+                          text=True, check=False)
+    assert "layers.1.weight: good\n" in done.stdout, done.stderr
+    assert made_checkpoint.contents(folder / "out") == whole[0]
+
+
+def test_more_files_than_may_be_open(tmp_path):
+    (tmp_path / "in").mkdir()
+    rng = np.random.default_rng(1)
+    tensors = {f"t{i:02}": rng.standard_normal(1024).astype(np.float32) for i in range(40)}
+    safetensors.numpy.save_file(tensors, tmp_path / "in" / "model.safetensors")
+    plan = tc.plan(tmp_path / "in", tmp_path / "out", to="bfloat16", max_shard_bytes=2048)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))  # a quarter of them are kept open
+    try:
+        with plan.begin() as outputs, plan.join(outputs.handle) as joined:
+            parts = [joined.run(unit) for unit in plan.units()]
+            assert len(parts) == 40
+            outputs.commit(parts)
+            with pytest.raises(tc.FileError):
+                joined.run(plan.units()[-1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    made_checkpoint.check_bfloat16(tmp_path / "out", tensors)
 
 
 def test_strings_are_for_the_process_that_began(tmp_path):

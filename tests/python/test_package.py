@@ -150,7 +150,7 @@ def test_the_stubs_and_examples_are_typed(tmp_path):
         assert done.returncode == 0, done.stdout
 
 
-EXAMPLES = [str(path) for path in (ROOT / "examples" / "python").glob("cast.py")]
+EXAMPLES = [str(path) for path in (ROOT / "examples" / "python").glob("*.py") if path.stem in ("cast", "many_processes", "ray_convert")]
 
 
 def example(name):
@@ -163,7 +163,7 @@ def example(name):
 
 
 def test_examples_run():
-    """All of docs/, with the package alone; test_mdf.py runs the one that needs MDF."""
+    """All of docs/, with the package alone; test_mdf.py, test_outputs.py and test_ray.py run the others."""
     expected = (ROOT / "examples" / "expected_output.txt").read_text(encoding="utf-8")
     assert "448.0" in expected
     assert example("cast_ctypes.py") == expected  # as in every language
@@ -171,7 +171,7 @@ def test_examples_run():
     assert lines[:3] == expected.splitlines()[:3] and lines[3] == 'x[2] is "half", which is not a number'
     assert example("onnx_backend.py") == "0.1015625 448.0 448.0 -0.0\n"
     others = {path.name for path in (ROOT / "examples" / "python").glob("*.py")}
-    assert others == {"cast.py", "cast_ctypes.py", "mdf_casts.py", "onnx_backend.py"}
+    assert others == {"cast.py", "cast_ctypes.py", "many_processes.py", "mdf_casts.py", "onnx_backend.py", "ray_convert.py"}
 
 
 def test_the_c_interface_is_there():
