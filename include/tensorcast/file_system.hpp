@@ -61,8 +61,9 @@ class TENSORCAST_API FileRefused : public std::runtime_error {
 class TENSORCAST_API FileSystem {
  public:
   virtual ~FileSystem();
-  // What stands at a path now, without a cache of its own; nullopt: nothing.
-  virtual std::optional<FileEntry> Find(const std::string& path) = 0;
+  // What stands at a path; nullopt: nothing. `anew`: as it is now, since what was read is held
+  // against it; else what the file system knows already will do.
+  virtual std::optional<FileEntry> Find(const std::string& path, bool anew) = 0;
   // What is in a directory.
   virtual std::vector<FileEntry> List(const std::string& path) = 0;
   // Fills `out` with the bytes from `offset` on, which are within the file: as Find said it was

@@ -60,9 +60,9 @@ class PythonFiles final : public FileSystem {
     files_.reset();
   }
 
-  std::optional<FileEntry> Find(const std::string& path) override {
+  std::optional<FileEntry> Find(const std::string& path, bool anew) override {
     return Asked([&]() -> std::optional<FileEntry> {
-      const nb::object found = files_.attr("find")(ToStr(path));
+      const nb::object found = files_.attr("find")(ToStr(path), anew);
       if (found.is_none()) return std::nullopt;
       return EntryOf(found);
     });

@@ -23,13 +23,12 @@ _PACKAGES = {"hf": "huggingface_hub", "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs"
              "abfs": "adlfs", "abfss": "adlfs", "http": "fsspec[http]", "https": "fsspec[http]",
              "sftp": "fsspec[sftp]", "ssh": "fsspec[ssh]"}
 
-# What says that the bytes of a file are other ones, the surest first: of the first group of which a
-# file system says any, all that it says.
-_VERSIONS = (
-    ("etag", "generation", "versionid", "blobid", "xethash", "md5hash", "contentmd5", "crc32c", "digest"),
-    ("lastmodified", "updated", "modified", "mtime", "created", "ino"),
-)
+# What says that the bytes of a file are other ones, the surest first. A file system may say more of one
+# file than of a listing, so the first that it says is all that is compared.
+_VERSIONS = ("etag", "generation", "blobid", "xethash", "md5hash", "contentmd5", "crc32c", "digest", "lastmodified",
+             "updated", "modified", "mtime", "created")
 
+_LONGEST_LINE = 400  # of what a file system's library says
 _FIRST_PAUSE_MS = 250  # before a call is tried again; twice as long each time, of five tries
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # of HTTP's statuses, those that may be others soon
 
@@ -90,8 +89,8 @@ def lend(paths: Iterable[str], storage_options: Mapping[str, Any] | None) -> Len
 class _Mounted:
     """A file system that is lent under a prefix, and how many ask for it."""
 
-    def __init__(self, prefix: str, fs: Any) -> None:
-        self.prefix, self.fs = prefix, fs
+    def __init__(self, prefix: str, fs: Any, options: dict[str, Any]) -> None:
+        self.prefix, self.options = prefix, options
         self.files = _Files(fs)
         self.users = 0
         self.core = _core.Mount(prefix, self.files, _FIRST_PAUSE_MS)
@@ -125,9 +124,9 @@ def _mount(url: str, options: dict[str, Any]) -> _Mounted:
     with _lock:
         mounted = _mounted.get(prefix)
         if mounted is None:
-            mounted = _mounted[prefix] = _Mounted(prefix, fs)
+            mounted = _mounted[prefix] = _Mounted(prefix, fs, options)
             _all.add(mounted)
-        elif mounted.fs is not fs:
+        elif mounted.options != options:
             raise ArgumentError(f"{prefix} is being read with other storage_options: close what reads it first")
         mounted.users += 1
         mounted.files.given.add(url)
@@ -164,11 +163,18 @@ class _Files:
         self._fs = fs
         protocols = (fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol
         self._is_http = "http" in protocols
+        # Theirs, cat_file takes all of a file from a server that has no ranges, or more than the range.
+        self._is_opened = self._is_http or "hf" in protocols
         self.given: set[str] = set()  # the URLs that users named
+        # What is listed is as new as what was read while nothing more is read: one listing will then do for
+        # all files of a directory.
+        self._is_listing_old = True
 
-    def find(self, path: str) -> tuple[str, bool, int, str] | None:
+    def find(self, path: str, anew: bool) -> tuple[str, bool, int, str] | None:
         try:
-            self._fs.invalidate_cache(path)
+            if anew and self._is_listing_old:
+                self._is_listing_old = False
+                self._fs.invalidate_cache()
             info = self._fs.info(path)
         except Exception as error:
             told = self._told(error)
@@ -181,7 +187,6 @@ class _Files:
 
     def list(self, path: str) -> list[tuple[str, bool, int, str]]:
         try:
-            self._fs.invalidate_cache(path)
             found = self._fs.ls(path, detail=True)
             own = self._fs._strip_protocol(path).rstrip("/")
             entries = []
@@ -198,14 +203,15 @@ class _Files:
 
     def read(self, path: str, size: int, start: int, end: int) -> bytes:
         try:
-            if not self._is_http:
+            if not self._is_opened:
                 return bytes(self._fs.cat_file(path, start=start, end=end))
-            # cat_file would take all of a file from a server that has no ranges.
             with self._fs.open(path, "rb", size=size, cache_type="none") as file:
                 file.seek(start)
                 return bytes(file.read(end - start))
         except Exception as error:
             raise self._told(error) from None
+        finally:
+            self._is_listing_old = True
 
     def _told(self, error: Exception) -> OSError:
         """What the library is told: an OSError that has a number where trying again is of no use."""
@@ -227,7 +233,7 @@ class _Files:
             return OSError(errno.EOPNOTSUPP, "the server gives no parts of files (ranges); download it first")
         elif isinstance(why, TypeError):
             number = errno.EINVAL  # of storage_options that the file system's library does not take
-        line = " ".join(str(why).split()) or type(why).__name__
+        line = " ".join(str(why).split())[:_LONGEST_LINE] or type(why).__name__
         return OSError(line) if number is None else OSError(number, line)
 
     def _entry(self, info: Mapping[str, Any], path: str) -> tuple[str, bool, int, str]:
@@ -244,11 +250,7 @@ class _Files:
 
 def _version(info: Mapping[str, Any]) -> str:
     said = {re.sub("[^a-z0-9]", "", key.lower()): value for key, value in info.items()}
-    for names in _VERSIONS:
-        found = [f"{name}={said[name]}" for name in names if said.get(name)]
-        if found:
-            return " ".join(found)
-    return ""
+    return next((f"{name} {said[name]}" for name in _VERSIONS if said.get(name)), "")
 
 
 def _status(error: BaseException | None) -> int | None:

@@ -58,7 +58,7 @@ class MountedFile final : public ByteSource {
     files_->ranges_.Read(file_, offset, out);
   }
   void CheckUnchanged() const override {
-    const std::optional<FileEntry> now = files_->Find(path());
+    const std::optional<FileEntry> now = files_->Find(path(), true);
     if (!now) ThrowSystem(path(), "is gone since it was opened", ENOENT);
     if (now->is_directory || now->bytes != entry_.bytes || now->version != entry_.version) {
       FailRewritten(path());
@@ -71,14 +71,14 @@ class MountedFile final : public ByteSource {
   std::shared_ptr<FarFile> file_;
 };
 
-std::optional<FileEntry> MountedFiles::Find(const std::string& path) {
+std::optional<FileEntry> MountedFiles::Find(const std::string& path, bool anew) {
   std::optional<FileEntry> found;
-  ranges_.Try(path, "cannot be looked at", [&] { found = system_->Find(path); });
+  ranges_.Try(path, "cannot be looked at", [&] { found = system_->Find(path, anew); });
   return found;
 }
 
 std::optional<FileStatus> MountedFiles::StatusOf(const std::string& path) {
-  const std::optional<FileEntry> found = Find(path);
+  const std::optional<FileEntry> found = Find(path, true);
   if (!found) return std::nullopt;
   FileStatus status;
   status.kind = found->is_directory ? FileKind::kDirectory : FileKind::kFile;
@@ -109,7 +109,7 @@ std::unique_ptr<ByteSource> MountedFiles::Open(const std::string& path) {
   if (path.find("/../") != std::string::npos || path.ends_with("/..")) {
     throw Error(core::ErrorKind::kContents, words::PathText(path) + ": has a \"..\"", path);
   }
-  std::optional<FileEntry> found = Find(path);
+  std::optional<FileEntry> found = Find(path, false);
   if (!found) ThrowSystem(path, "cannot be opened", ENOENT);
   if (found->is_directory) {
     ThrowDirectory(core::ErrorKind::kUnsupported, path, "is a directory; name one of its files");

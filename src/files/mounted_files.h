@@ -38,7 +38,7 @@ class MountedFiles : public std::enable_shared_from_this<MountedFiles> {
 
  private:
   friend class MountedFile;
-  std::optional<FileEntry> Find(const std::string& path);
+  std::optional<FileEntry> Find(const std::string& path, bool anew);
 
   const std::string prefix_;
   const std::shared_ptr<FileSystem> system_;

@@ -42,7 +42,7 @@ class HeldFiles final : public FileSystem {
   std::map<std::string, File> files;
   std::function<void(const Call&)> fault = [](const Call&) {};
 
-  std::optional<FileEntry> Find(const std::string& path) override {
+  std::optional<FileEntry> Find(const std::string& path, bool) override {
     fault({path, 0, 0});
     const std::lock_guard lock(mutex_);
     if (const auto file = files.find(path); file != files.end()) {
@@ -356,7 +356,9 @@ TEST_F(MountedFilesTest, NamesThatAreNoneHereAreNotCopied) {
   class Lying final : public FileSystem {
    public:
     explicit Lying(std::shared_ptr<HeldFiles> held) : held_(std::move(held)) {}
-    std::optional<FileEntry> Find(const std::string& path) override { return held_->Find(path); }
+    std::optional<FileEntry> Find(const std::string& path, bool anew) override {
+      return held_->Find(path, anew);
+    }
     std::vector<FileEntry> List(const std::string& path) override {
       std::vector<FileEntry> list = held_->List(path);
       for (const char* const name : {"..", "../up.txt", "", "/etc/passwd"}) {
