@@ -96,15 +96,17 @@ class _Mounted:
         self.core = _core.Mount(prefix, self.files, _FIRST_PAUSE_MS)
 
     def leave(self) -> None:
-        with _lock:
+        with _changed:
             self.users -= 1
             if self.users:
                 return
+        self.core.close()  # waits for calls that are on, which may want the lock
+        with _changed:
             del _mounted[self.prefix]
-        self.core.close()
+            _changed.notify_all()
 
 
-_lock = threading.RLock()  # a Lent may be collected wherever memory is asked for
+_changed = threading.Condition(threading.RLock())  # a Lent may be collected wherever memory is asked for
 _mounted: dict[str, _Mounted] = {}
 _all: weakref.WeakSet[_Mounted] = weakref.WeakSet()
 
@@ -121,10 +123,12 @@ def _mount(url: str, options: dict[str, Any]) -> _Mounted:
     # What stands beside a file or a directory is of the same file system: an index, a configuration.
     beside = url.split("?")[0].rstrip("/")
     prefix = url[:beside.rfind("/") + 1]
-    with _lock:
-        mounted = _mounted.get(prefix)
+    with _changed:
+        while (mounted := _mounted.get(prefix)) is not None and mounted.users == 0:
+            _changed.wait()  # it is being closed
         if mounted is None:
-            mounted = _mounted[prefix] = _Mounted(prefix, fs, options)
+            mounted = _Mounted(prefix, fs, options)
+            _mounted[prefix] = mounted
             _all.add(mounted)
         elif mounted.options != options:
             raise ArgumentError(f"{prefix} is being read with other storage_options: close what reads it first")

@@ -40,6 +40,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_HEAD(self):  # noqa: N802  (http.server's names)
         self.answer(False)
 
+    def handle(self):
+        with contextlib.suppress(ConnectionError):  # a client that has gone
+            super().handle()
+
     def do_GET(self):  # noqa: N802
         files = self.server.files
         with files.lock:

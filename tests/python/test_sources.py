@@ -446,12 +446,33 @@ def test_interrupted(server, tmp_path):
 
 def test_left_open_at_the_end(server):
     """A process ends well whatever is open, and being read ahead."""
-    url, _ = some_file(server, elements=32 * MIB)
-    server.fault = lambda method, path, asked: "slow" if asked else None
+    server.put("/x.safetensors", safetensors.numpy.save({
+        name: np.zeros(elements, np.float32) for name, elements in (("a", 4 * MIB), ("b", 16 * MIB))}))
+    server.fault = lambda method, path, asked: (lambda: time.sleep(0.2)) if asked and asked[0] > 16 * MIB else None
     code = ("import tensorcast as tc\n"
-            f"f = tc.open({url!r})\n"
-            "import threading\n"
-            "threading.Thread(target=lambda: f.get('w'), daemon=True).start()\n"
-            "import time; time.sleep(0.5)\n")
+            f"f = tc.open({server.url + '/x.safetensors'!r})\n"
+            "assert f.get('a', to='float16').sum() == 0\n")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+    assert any(asked[0] > 16 * MIB for _, _, asked in server.asked if asked)  # of what was not asked for
+
+
+def test_opened_and_closed_at_once(memory):
+    """Threads that open and close what is of one place, each whenever it comes to it."""
+    memory.pipe("/d/x.safetensors", safetensors.numpy.save({"w": np.arange(1000)}))
+    wrong = []
+
+    def opens():
+        for _ in range(100):
+            try:
+                with tc.open("memory://d/x.safetensors") as f:
+                    assert f["w"].sum() == 499500
+            except BaseException as error:  # which a thread would keep for itself
+                wrong.append(error)
+
+    threads = [threading.Thread(target=opens) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
