@@ -10,7 +10,7 @@ install(TARGETS tensorcast_static EXPORT tensorcastStatic)
 # of their own, so that they can be installed without a build.
 set(left_out)
 if(NOT TENSORCAST_ONNX)
-  list(APPEND left_out flat.h graph.h graph.hpp onnx.hpp onnx.h session.h session.hpp
+  list(APPEND left_out file_system.hpp flat.h graph.h graph.hpp onnx.hpp onnx.h session.h session.hpp
     tensor_view.hpp)
 endif()
 if(NOT TENSORCAST_CONVERT)

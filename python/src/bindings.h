@@ -18,6 +18,7 @@ void BindArrays(nanobind::module_& m);
 void BindTexts(nanobind::module_& m);
 void BindExplain(nanobind::module_& m);
 void BindFiles(nanobind::module_& m);
+void BindFileSystem(nanobind::module_& m);
 void BindConversion(nanobind::module_& m);
 void BindOutputs(nanobind::module_& m);
 void BindDiff(nanobind::module_& m);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -315,16 +316,24 @@ void BindFiles(nb::module_& m) {
            })
       .def("notes",
            [](const TensorFile& self) {
-             nb::list notes = ListOf(self.reader().notes(), ToStr);
-             notes.extend(ListOf(self.weights()->Notes(), ToStr));
-             notes.extend(ListOf(self.weights()->Findings(), ToStr));
-             return notes;
+             const auto reader = self.hold();
+             const auto weights = self.weights();
+             std::vector<std::string> notes;
+             {
+               const nb::gil_scoped_release without_gil;  // it may read configurations
+               notes = reader->notes();
+               std::ranges::move(weights->Notes(), std::back_inserter(notes));
+               std::ranges::move(weights->Findings(), std::back_inserter(notes));
+             }
+             return ListOf(notes, ToStr);
            })
       .def("scaled_weights", &ScaledTuples)
       .def("refuse_weight",
            [](const TensorFile& self, std::size_t tensor, int to) {
              (void)self.info(tensor);
-             self.weights()->Refuse(tensor, static_cast<DataType>(to));
+             const auto weights = self.weights();
+             const nb::gil_scoped_release without_gil;
+             weights->Refuse(tensor, static_cast<DataType>(to));
            })
       .def("read_bytes", &ReadBytes)
       .def(

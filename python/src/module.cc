@@ -24,6 +24,7 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindTexts(m);
   BindExplain(m);
   BindFiles(m);
+  BindFileSystem(m);
   BindConversion(m);
   BindOutputs(m);
   BindDiff(m);

@@ -10,9 +10,10 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from json import loads
 from typing import Any
 
-from . import _core, arrays
+from . import _core, arrays, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
 from .errors import ArgumentError, KindError
 from .loss import LossReport
@@ -67,22 +68,26 @@ class Plan:
     True
     """
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: Any, lent: sources.Lent) -> None:
         self._core = core
+        self._lent = lent  # of inputs that are URLs
         self._lock = threading.Lock()  # one thread at a time runs a plan
         self._telling: int | None = None  # the thread that is in `progress`
         self.jobs: list[Job] = [Job(*job) for job in core.jobs()]
 
     @staticmethod
-    def from_json(json: str) -> Plan:
+    def from_json(json: str, *, storage_options: Mapping[str, Any] | None = None) -> Plan:
         """The plan that `to_json`, or the tool's --write-plan, wrote, made again of its request.
+
+        `storage_options` are of its inputs that are URLs, as `open` has them.
 
         Raises
         ------
         ContentsError
             The text is no plan, or something else is decided now: of another file, say.
         """
-        return Plan(_core.ConversionPlan.from_json(text(json, "a plan")))
+        lent = sources.lend(_inputs_of(text(json, "a plan")), storage_options)
+        return Plan(_core.ConversionPlan.from_json(json), lent)
 
     def to_json(self) -> str:
         """The plan as text, for `from_json`; docs/conversion_plan.md has the members."""
@@ -239,6 +244,16 @@ class Plan:
         return f"<Plan {', '.join(self.outputs)}: {len(self.jobs)} tensors, {cast} of them changed>"
 
 
+def _inputs_of(json: str) -> list[str]:
+    """The texts that are inputs in a plan's JSON; what else may be wrong with it the library says."""
+    try:
+        request = loads(json)["request"]
+        inputs = [file["input"] for file in request["files"]] + [request.get("like")]
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return []
+    return [path for path in inputs if isinstance(path, str)]
+
+
 def _group(group: int | str | None) -> int | None:
     """The columns of a group; 0: of a row."""
     if group is None or group == "channel":
@@ -270,6 +285,7 @@ def plan(
     root: str | None = None,
     max_shard_bytes: int = 0,
     like: Path | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Plan:
     """Decides what a conversion would do to each tensor; writes nothing.
@@ -278,7 +294,7 @@ def plan(
     ----------
     src, dst : path
         .safetensors, .npy, .npz, .pb, .onnx, .gguf, or checkpoints' directories; src also .pt,
-        .pth, .bin and .ckpt.
+        .pth, .bin and .ckpt, and a URL, as `open` takes it.
     to : type, optional
         Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
         int8-row, int4-group, int8-group, mxfp8, mxfp6, mxfp4, nvfp4, or of a .gguf q8_0, q5_1, q5_0,
@@ -316,7 +332,9 @@ def plan(
     max_shard_bytes : int
         Of directories: the size of each file; 0: as they are.
     like : path, optional
-        Of .gguf outputs: a GGUF file whose keys they get, and whose tensors, in its order.
+        Of .gguf outputs: a GGUF file whose keys they get, and whose tensors, in its order; a URL too.
+    storage_options
+        As `open`.
     **options
         Those of `cast`: saturate, round_mode, ...
 
@@ -352,8 +370,11 @@ def plan(
         if isinstance(patterns, str):
             raise ArgumentError(f"{name} is a list of texts, and not one")
         lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
+    source, example = path_text(src, "src"), None if like is None else path_text(like, "like")
+    target = sources.local_path(path_text(dst, "dst"), "dst")
+    lent = sources.lend([source] if example is None else [source, example], storage_options)
     return Plan(_core.ConversionPlan.make({
-        **lists, "files": [(path_text(src, "src"), path_text(dst, "dst"))], "to": to,
+        **lists, "files": [(source, target)], "to": to,
         "rules": pairs, "all_types": flag(all_types, "all_types"),
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
         "scale_rule": scale_rule, "repack": repack, "group": _group(group),
@@ -362,8 +383,8 @@ def plan(
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
         "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"),
-        "like": None if like is None else path_text(like, "like"), "options": options,
-    }))
+        "like": example, "options": options,
+    }), lent)
 
 
 def convert(src: Path, dst: Path, *, to: TypeLike = None, rules: Rules = (),

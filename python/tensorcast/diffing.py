@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, arrays
+from . import _core, arrays, sources
 from .arguments import flag, path_text, says_nearest, text
 from .conversion import Path
 from .errors import ArgumentError, KindError
@@ -111,6 +111,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
          only: Iterable[str] = (), exclude: Iterable[str] = (), ignore_scales: bool = False,
          assume_type: TypeLike = None, allow_hard_links: bool = False,
          root: str | None = None, root_of_b: str | None = None,
+         storage_options: Mapping[str, Any] | None = None,
          threads: int | None = None, progress: Progress | Any = None) -> Diff:
     """Compares the tensors of two files or directories by their values, in bounded memory.
 
@@ -120,7 +121,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
     Parameters
     ----------
     a, b : path
-        Files that `open` takes, of any formats, or checkpoints' directories.
+        Files that `open` takes, of any formats, or checkpoints' directories; URLs too.
     rename : mapping or pairs of str
         Patterns of names of `a`, and the names by which those are looked for in `b`: a * stands for
         what a * of the pattern matched, \\1 for a group of one that begins with ``re:``.
@@ -132,7 +133,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
         As `open`, each for whichever of the two it suits.
     root_of_b : str, optional
         Where `b` has another root than `a`.
-    allow_hard_links
+    allow_hard_links, storage_options
         As `open`.
     threads, progress
         As `Plan.run`.
@@ -171,13 +172,15 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
         if isinstance(patterns, str):
             raise ArgumentError(f"{name} is a list of texts, and not one")
         lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
-    equal, tensors, notes = _core.diff({
-        **lists, "a": path_text(a, "a"), "b": path_text(b, "b"), "rename": pairs,
-        "ignore_scales": flag(ignore_scales, "ignore_scales"), "assume_type": assume_type,
-        "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
-        "root": None if root is None else text(root, "root"),
-        "root_of_b": None if root_of_b is None else text(root_of_b, "root_of_b"),
-    }, arrays.thread_count(threads), callback(progress))
+    sides = [path_text(a, "a"), path_text(b, "b")]
+    with sources.lend(sides, storage_options):
+        equal, tensors, notes = _core.diff({
+            **lists, "a": sides[0], "b": sides[1], "rename": pairs,
+            "ignore_scales": flag(ignore_scales, "ignore_scales"), "assume_type": assume_type,
+            "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
+            "root": None if root is None else text(root, "root"),
+            "root_of_b": None if root_of_b is None else text(root_of_b, "root_of_b"),
+        }, arrays.thread_count(threads), callback(progress))
 
     def side(fields: Any) -> DiffSide | None:
         return None if fields is None else DiffSide(*fields)

@@ -6,11 +6,11 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, arrays, casting
+from . import _core, arrays, casting, sources
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest, text
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
@@ -58,11 +58,17 @@ class TensorFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, assume_type: TypeLike = None,
-                 allow_hard_links: bool = False, root: str | None = None) -> None:
+                 allow_hard_links: bool = False, root: str | None = None,
+                 storage_options: Mapping[str, Any] | None = None) -> None:
         number = None if assume_type is None else _core.type_number(assume_type)
         self._path = path_text(path)
-        self._file = _core.TensorFile(self._path, number, flag(allow_hard_links, "allow_hard_links"),
-                                      None if root is None else text(root, "root"))
+        self._lent = sources.lend([self._path], storage_options)
+        try:
+            self._file = _core.TensorFile(self._path, number, flag(allow_hard_links, "allow_hard_links"),
+                                          None if root is None else text(root, "root"))
+        except BaseException:
+            self._lent.close()
+            raise
         self._infos: list[tuple[Any, ...]] = self._file.infos()
         self._index: dict[str, int] = {}
         for index, info in enumerate(self._infos):
@@ -75,6 +81,7 @@ class TensorFile:
     def close(self) -> None:
         """Lets the file go; what was read stays. Raises nothing; `get` then raises `ArgumentError`."""
         self._file.close()
+        self._lent.close()
 
     def __enter__(self) -> TensorFile:
         return self
@@ -243,7 +250,8 @@ class TensorFile:
 
 @says_nearest
 def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
-         allow_hard_links: bool = False, root: str | None = None) -> TensorFile:
+         allow_hard_links: bool = False, root: str | None = None,
+         storage_options: Mapping[str, Any] | None = None) -> TensorFile:
     """Opens a file of tensors, or a checkpoint's directory; reads its header alone.
 
     What is listed is what is stored; `TensorFile.get` with a type applies the scales of a
@@ -251,8 +259,10 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
 
     Parameters
     ----------
-    path : path
-        .safetensors, .npy, .npz, .pb, .onnx, .pt, .pth, .bin, .ckpt, .gguf, or a checkpoint's directory.
+    path : path or URL
+        .safetensors, .npy, .npz, .pb, .onnx, .pt, .pth, .bin, .ckpt, .gguf, or a checkpoint's directory;
+        of this machine, or by a URL that fsspec opens (``hf://``, ``s3://``, ``gs://``, ``https://``),
+        of which only what is asked for is read.
     assume_type : type, optional
         Of npy files whose dtype does not say it (``<V1``, ``<V2``).
     allow_hard_links : bool
@@ -260,6 +270,8 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     root : str, optional
         Of torch's files (.pt, .pth, .bin, .ckpt): the key of the dict that holds the tensors, or
         keys from the top on joined by dots; "." is the top itself.
+    storage_options : mapping, optional
+        Of a URL: what fsspec's file system is made with (``{"anon": True}``).
 
     Returns
     -------
@@ -268,6 +280,8 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
 
     Raises
     ------
+    ArgumentError
+        Of a URL whose package is not installed, too; the line names it.
     FileError, ContentsError, UnsupportedError
 
     Examples
@@ -280,12 +294,13 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     ...     f.info("w").type, f.get("w", to="float16").dtype
     ('float32', dtype('float16'))
     """
-    return TensorFile(path, assume_type=assume_type, allow_hard_links=allow_hard_links, root=root)
+    return TensorFile(path, assume_type=assume_type, allow_hard_links=allow_hard_links, root=root,
+                      storage_options=storage_options)
 
 
 @says_nearest
 def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
-            root: str | None = None) -> list[TensorInfo]:
+            root: str | None = None, storage_options: Mapping[str, Any] | None = None) -> list[TensorInfo]:
     """What a file of tensors holds; reads its header alone.
 
     Raises
@@ -301,5 +316,5 @@ def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     >>> [(info.name, info.type, info.shape) for info in tc.inspect(path)]
     [('w', 'int16', (2, 3))]
     """
-    with open(path, assume_type=assume_type, root=root) as file:
+    with open(path, assume_type=assume_type, root=root, storage_options=storage_options) as file:
         return file.infos()

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint_files.h"
+#include "files/named_file.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "formats/tensor_file.h"
@@ -180,7 +181,7 @@ void ForEachInIndex(
   const std::string index = IndexPath(path);
   if (index.empty()) return;
   ReadIndex(
-      files::InputFile(index),
+      *files::OpenFile(index),
       "it says where the scales of " + words::PathText(path) + " are: mend it, or move it away",
       take);
 }

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "checkpoint/checkpoint.h"
+#include "files/named_file.h"
 #include "files/system_directory.h"
 #include "formats/tensor_file.h"
 
@@ -192,7 +193,8 @@ class Chooser {
     const std::string one(chosen_.is_torch ? kTorchFile : kUsualFile);
     std::set<std::string, std::less<>> named;
     ReadIndex(
-        files::InputFile(path, enclosure_), "it says which files hold the checkpoint: mend it",
+        *files::OpenNamedFile(path, enclosure_, 0),
+        "it says which files hold the checkpoint: mend it",
         [&](std::string_view tensor, std::string_view file) {
           if (named.find(file) != named.end()) return;
           const std::string of = " of tensor " + words::Quoted(tensor);

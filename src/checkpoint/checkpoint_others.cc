@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_files.h"
 #include "files/error.h"
+#include "files/named_file.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "json/ordered_json.h"
@@ -28,8 +29,9 @@ constexpr std::string_view kModules = "modules.json";
 // The directories that sentence-transformers builds a model of: {"path": "2_Dense"} ...
 std::set<std::string> ModulesOf(const CheckpointReader& reader) {
   std::set<std::string> modules;
-  const files::InputFile file(files::Joined(reader.directory(), kModules), reader.enclosure());
-  const json::OrderedJson list = json::JsonOrNull(ReadText(file, kMostConfigBytes));
+  const auto file =
+      files::OpenNamedFile(files::Joined(reader.directory(), kModules), reader.enclosure(), 0);
+  const json::OrderedJson list = json::JsonOrNull(ReadText(*file, kMostConfigBytes));
   if (!list.is_array()) return modules;
   for (const json::OrderedJson& module : list) {
     if (!module.is_object()) continue;

@@ -124,7 +124,8 @@ void CheckpointReader::HoldAgainstIndex() {
   const std::vector<formats::TensorInfo>& tensors = contents_.tensors;
   const std::vector<std::uint32_t> by_name = ByName();
   if (files_.index.empty()) return;
-  const files::InputFile index(files::Joined(directory_, files_.index), enclosure_);
+  const auto opened = files::OpenNamedFile(files::Joined(directory_, files_.index), enclosure_, 0);
+  const files::ByteSource& index = *opened;
   const auto fail = [&](std::string_view tensor, const std::string& why) {
     throw Error(ErrorKind::kContents,
                 words::PathText(index.path()) + ": tensor " + words::Quoted(tensor) + " " + why,

@@ -97,10 +97,10 @@ class OutputIndex {
       values += info.elements;
     }
     const std::string old = files::Joined(reader.directory(), reader.index());
-    json::JsonText text(old,
-                        reader.index().empty()
-                            ? std::string(kEmptyIndex)
-                            : ReadText(files::InputFile(old, reader.enclosure()), kMostIndexBytes));
+    json::JsonText text(
+        old, reader.index().empty()
+                 ? std::string(kEmptyIndex)
+                 : ReadText(*files::OpenNamedFile(old, reader.enclosure(), 0), kMostIndexBytes));
     if (const std::optional<std::string> metadata = text.Find("metadata");
         metadata && metadata->starts_with('{')) {
       json::JsonText members(old, *metadata);

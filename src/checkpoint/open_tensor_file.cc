@@ -5,6 +5,7 @@
 
 #include "checkpoint/checkpoint_files.h"
 #include "checkpoint/checkpoint_reader.h"
+#include "files/named_file.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "formats/formats.h"
@@ -15,8 +16,7 @@ using core::ErrorKind;
 using files::Error;
 
 OpenedInput OpenTensorFile(const std::string& path, const formats::OpenOptions& options) {
-  if (!files::IsDirectory(path))
-    return {formats::OpenTensorSource(std::make_unique<files::InputFile>(path), options)};
+  if (!files::IsDirectory(path)) return {formats::OpenTensorSource(files::OpenFile(path), options)};
   formats::RefuseAssumedType(path, "a directory of files which name their types", options);
   const auto reader = std::make_shared<CheckpointReader>(path, options);
   return {{reader}, reader.get()};

@@ -15,6 +15,7 @@
 #include "checkpoint/model_config.h"
 #include "convert/sink.h"
 #include "files/error.h"
+#include "files/named_file.h"
 #include "files/same_bytes.h"
 #include "files/system.h"
 #include "files/system_directory.h"
@@ -77,9 +78,9 @@ class CheckpointSink final : public Sink {
     };
     for (const std::string& name : extras.others.copied) {
       if (extras.texts.contains(name)) continue;
-      const files::InputFile made(files::Joined(reader_.directory(), name), reader_.enclosure());
+      const auto made = OpenInInput(name);
       look(name, [&](const files::InputFile& found) {
-        return found.size() == made.size() && files::HaveSameBytes(found, made, made.size());
+        return found.size() == made->size() && files::HaveSameBytes(found, *made, made->size());
       });
     }
     for (const auto& [name, text] : extras.texts) {
@@ -145,14 +146,18 @@ class CheckpointSink final : public Sink {
     return extras;
   }
 
+  std::unique_ptr<files::ByteSource> OpenInInput(const std::string& name) const {
+    return files::OpenNamedFile(files::Joined(reader_.directory(), name), reader_.enclosure(), 0);
+  }
+
   // Writes a file of the input anew, if it is there.
   template <class Change>
   void Edit(const std::string& name, bool is_there, checkpoint::CheckpointExtras& extras,
             Change change) const {
     if (!is_there) return;
-    const files::InputFile file(files::Joined(reader_.directory(), name), reader_.enclosure());
+    const auto file = OpenInInput(name);
     try {
-      checkpoint::ModelConfig config(file);
+      checkpoint::ModelConfig config(*file);
       change(config);
       extras.texts[name] = config.text();
     } catch (const files::Error& error) {

@@ -24,6 +24,7 @@ struct FileStatus {
   unsigned permissions = 0;  // as the system has them; 0 where it has others
   std::uint64_t owner = 0;
   std::uint64_t group = 0;
+  std::string version = {};  // of a file of a file system that is lent (FileEntry::version)
 };
 // The status of what stands at `path`, or of what a link there leads to; nullopt if nothing does.
 // Throws Error{kSystem} if the system does not say.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "files/file_status.h"
+#include "files/mounted_files.h"
 
 namespace tensorcast::files {
 namespace {
@@ -39,8 +40,14 @@ class SeldomReadFile final : public ByteSource {
 
 }  // namespace
 
+std::unique_ptr<ByteSource> OpenFile(const std::string& path) {
+  if (const auto mounted = MountedAt(path)) return mounted->Open(path);
+  return std::make_unique<InputFile>(path);
+}
+
 std::unique_ptr<ByteSource> OpenNamedFile(const std::string& path, const Enclosure& enclosure,
                                           std::size_t others) {
+  if (const auto mounted = MountedAt(path)) return mounted->Open(path);
   if (others < MostOpenFiles()) return std::make_unique<InputFile>(path, enclosure);
   return std::make_unique<SeldomReadFile>(path, enclosure);
 }

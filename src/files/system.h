@@ -46,8 +46,10 @@ unsigned PermissionsOfOutput(const std::string& path, std::span<const std::strin
 
 // Where a file that another one names must lie, once all symbolic links are followed.
 struct Enclosure {
-  std::vector<std::string> directories;  // resolved: at or below one of them; the first is told
-  bool allow_hard_links = false;         // of a file with other names, which may be from anywhere
+  // Resolved: at or below one of them; the first is told. None for files of a file system that is
+  // lent, which has no links.
+  std::vector<std::string> directories;
+  bool allow_hard_links = false;  // of a file with other names, which may be from anywhere
 };
 
 // What a model may name: what lies at or below its directory, or that of what it is a link to.

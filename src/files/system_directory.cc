@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <utility>
 
 #include "files/error.h"
+#include "files/mounted_files.h"
 #include "files/system.h"
 #include "files/system_calls.h"
 
@@ -32,12 +34,16 @@ std::string Joined(std::string_view directory, std::string_view name) {
 }
 
 std::vector<DirectoryEntry> ListDirectory(const std::string& path) {
+  const std::shared_ptr<MountedFiles> mounted = MountedAt(path);
   std::vector<DirectoryEntry> found;
-  const bool is_read = ForEachName(path, [&](std::string_view name) {
-    found.emplace_back().name = name;
-    return found.size() <= kMostEntries;
-  });
-  if (!is_read) ThrowSystem(path, "cannot be read", errno);
+  if (mounted != nullptr) {
+    found = mounted->ListDirectory(path);
+  } else if (!ForEachName(path, [&](std::string_view name) {
+               found.emplace_back().name = name;
+               return found.size() <= kMostEntries;
+             })) {
+    ThrowSystem(path, "cannot be read", errno);
+  }
   if (found.size() > kMostEntries) {
     throw Error(
         core::ErrorKind::kUnsupported,
@@ -45,6 +51,7 @@ std::vector<DirectoryEntry> ListDirectory(const std::string& path) {
         path);
   }
   for (DirectoryEntry& entry : found) {
+    if (mounted != nullptr) break;  // which has said all of it
     const std::string place = Joined(path, entry.name);
     FileStatus status;
     if (!OwnStatus(place, &status)) ThrowSystem(place, "cannot be looked at", errno);

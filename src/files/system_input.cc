@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "files/error.h"
+#include "files/mounted_files.h"
 #include "files/system.h"
 #include "files/system_calls.h"
 
@@ -26,6 +27,7 @@ std::uint64_t FileBytes(const std::string& path, const std::string& what) {
 }
 
 std::optional<FileStatus> StatusOf(const std::string& path) {
+  if (const auto mounted = MountedAt(path)) return mounted->StatusOf(path);
   FileStatus status;
   if (ReadStatus(path, &status)) return status;
   // A configuration that may not be looked at is not one that is missing.
@@ -34,7 +36,7 @@ std::optional<FileStatus> StatusOf(const std::string& path) {
 }
 
 bool MayBeRewritten(const FileStatus& before, const FileStatus& now) {
-  return !IsSameFile(before, now) || before.bytes != now.bytes ||
+  return !IsSameFile(before, now) || before.bytes != now.bytes || before.version != now.version ||
          before.written_at != now.written_at ||
          (before.changed_at != now.changed_at && before.links == now.links);
 }
@@ -47,12 +49,14 @@ void FailRewritten(const std::string& path) {
 }
 
 Enclosure EnclosureOfModel(const std::string& model_path, bool allow_hard_links) {
+  if (MountedAt(model_path) != nullptr) return {};
   const std::string directory = ResolvedPath(SplitPath(model_path).first);
   if (directory.empty()) ThrowSystem(model_path, "its directory cannot be found", ENOENT);
   return {{directory, SplitPath(ResolvedPath(model_path)).first}, allow_hard_links};
 }
 
 Enclosure EnclosureOfCheckpoint(const std::string& directory) {
+  if (MountedAt(directory) != nullptr) return {};
   constexpr std::string_view kSnapshots = "/snapshots/";
   const std::string resolved = ResolvedPath(directory);
   if (resolved.empty()) ThrowSystem(directory, "cannot be found", ENOENT);

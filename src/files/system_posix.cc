@@ -19,6 +19,7 @@
 #include <memory>
 #include <system_error>
 
+#include "files/mounted_files.h"
 #include "files/system.h"
 #include "files/system_calls.h"
 
@@ -442,6 +443,7 @@ unsigned PermissionsOfOutput(const std::string& path, std::span<const std::strin
   const gid_t group = is_handed_on ? folder.st_gid : ::getegid();
   mode_t mode = S_IRWXU | S_IRWXG | S_IRWXO;
   for (const std::string& input : inputs) {
+    if (MountedAt(input) != nullptr) continue;  // which says nothing of other users
     FileStatus of_input;  // of one that is gone nothing is known: none but the owner
     if (ReadStatus(input, &of_input) && of_input.group != group) {
       of_input.permissions = ForAnotherGroup(of_input.permissions);

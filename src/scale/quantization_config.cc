@@ -13,6 +13,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "files/error.h"
+#include "files/named_file.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "json/json_events.h"
@@ -43,10 +44,10 @@ class ConfigFiles {
   Json Read(const std::string& name) {
     if (!Has(name)) return nullptr;
     const std::string path = directory_ + name;
-    const files::InputFile file =
-        enclosure_ ? files::InputFile(path, *enclosure_) : files::InputFile(path);
+    const auto file =
+        enclosure_ ? files::OpenNamedFile(path, *enclosure_, 0) : files::OpenFile(path);
     try {
-      const std::string text = checkpoint::ReadText(file, checkpoint::kMostConfigBytes);
+      const std::string text = checkpoint::ReadText(*file, checkpoint::kMostConfigBytes);
       json::JsonEvents nothing;
       json::WalkJson(path, text, nothing);
       return json::ParseJson(text, json::kMostJsonDepth).value_or(nullptr);

@@ -339,7 +339,7 @@ DEBIAN = {
     "pcre2-8": "libpcre2-dev", "Git": None,
 }
 OPTIONAL_HEADERS = {
-    "ONNX": {"flat.h", "graph.h", "graph.hpp", "onnx.h", "onnx.hpp", "session.h", "session.hpp",
+    "ONNX": {"file_system.hpp", "flat.h", "graph.h", "graph.hpp", "onnx.h", "onnx.hpp", "session.h", "session.hpp",
              "tensor_view.hpp"},
     "CONVERT": {"convert.hpp", "diff.hpp", "mdf.hpp", "report.hpp"},
 }
