@@ -91,7 +91,8 @@ convert::Request RequestOf(const ConversionFlags& flags) {
                          "--record",
                          "--resume",
                          "--part",
-                         "--join"},
+                         "--join",
+                         "--report"},
                  "--repack casts nothing; cast before it, or after");
   }
   if (flags.max_shard_size) {
