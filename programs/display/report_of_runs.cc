@@ -287,10 +287,10 @@ RunReport ReportOf(const VerificationSummary& summary) {
   report.from = summary.plan != nullptr ? words::Escape(summary.plan->files.front().input) : "";
   report.to = words::Escape(summary.output);
   report.states = {{"missing", Tone::kBad},
-                   {"extra", Tone::kBad},
-                   {"type", Tone::kBad},
-                   {"shape", Tone::kBad},
-                   {"values", Tone::kBad}};
+                   {"not asked for", Tone::kBad},
+                   {"other type", Tone::kBad},
+                   {"other shape", Tone::kBad},
+                   {"other values", Tone::kBad}};
   report.rows = found.faulty.size();
   report.facts = {{"Tensors", RoundedCount(found.tensors), "were made again"},
                   {"Compared", BytesText(found.bytes), "bit by bit"},

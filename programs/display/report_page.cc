@@ -274,7 +274,7 @@ std::string Deflated(const std::string& text) {
   std::string packed(size, '\0');
   const int status =
       compress2(reinterpret_cast<Bytef*>(packed.data()), &size,
-                reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_COMPRESSION);
+                reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_DEFAULT_COMPRESSION);
   if (status != Z_OK) throw std::bad_alloc();
   packed.resize(size);
   return packed;

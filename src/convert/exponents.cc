@@ -16,28 +16,32 @@ namespace tensorcast::convert {
 namespace {
 
 constexpr std::uint64_t kStretch = 32;  // values; a bit of a word for each
-constexpr std::uint64_t kGrid = 1024;
-constexpr std::uint64_t kStretchesOfGrid = kGrid / kStretch;
 constexpr std::uint64_t kLeastSample = 4096;
+constexpr std::uint64_t kLargestBlock = 8192;
 constexpr std::uint32_t kAll = ~std::uint32_t{0};
 
-// Which values of a tensor are looked at.
+// Which values of a tensor are looked at: stretches in each block of its elements.
 struct Sample {
-  explicit Sample(std::uint64_t elements)
-      : in_grid(elements <= kLeastSample
-                    ? kStretchesOfGrid
-                    : std::bit_ceil(kLeastSample * kStretchesOfGrid / elements + 1)) {
-    if (elements >= kLeastSample * kStretchesOfGrid) in_grid = 1;
+  explicit Sample(std::uint64_t elements) {
+    if (elements <= kLeastSample) {
+      stretches = block / kStretch;
+    } else if (elements < kLeastSample * kStretch) {
+      stretches = std::bit_ceil((kLeastSample * kStretch - 1) / elements + 1);
+    } else {
+      while (block < kLargestBlock && elements / block >= 512) block *= 2;
+    }
   }
 
   // Where the j-th stretch of block b begins: elsewhere in each, or columns of a matrix whose rows
-  // are multiples of 1,024 would never be seen.
+  // are multiples of a block would never be seen.
   std::uint64_t Begin(std::uint64_t b, std::uint64_t j) const {
-    const std::uint64_t turn = (b * 0x9E3779B97F4A7C15u) >> 59;
-    return b * kGrid + (turn + j * (kStretchesOfGrid / in_grid)) % kStretchesOfGrid * kStretch;
+    const std::uint64_t places = block / kStretch;
+    const std::uint64_t turn = (b * 0x9E3779B97F4A7C15u) >> 32;
+    return b * block + (turn + j * (places / stretches)) % places * kStretch;
   }
 
-  std::uint64_t in_grid;  // stretches of 1,024 values
+  std::uint64_t block = 1024;
+  std::uint64_t stretches = 1;
 };
 
 // Counts of raw fields: of a floating type of 16 bits or more its exponent, of an integer of as
@@ -166,7 +170,7 @@ void AddField(const TypeInfo& type, std::size_t field, std::uint64_t n, Exponent
 
 struct CountingReader::Tally {
   explicit Tally(std::uint64_t elements)
-      : seen((elements / kGrid + 1) * Sample(elements).in_grid) {}
+      : seen((elements / Sample(elements).block + 1) * Sample(elements).stretches) {}
 
   std::vector<std::atomic<std::uint32_t>> seen;  // a word for each stretch
   ExponentCounts counts;
@@ -223,14 +227,14 @@ void CountingReader::Read(std::size_t tensor, std::uint64_t offset,
   const std::size_t size = FieldsOf(type);
   Fields fields;
   std::uint64_t counted = 0;
-  for (std::uint64_t b = first / kGrid; b * kGrid < end; ++b) {
-    for (std::uint64_t j = 0; j < sample.in_grid; ++j) {
+  for (std::uint64_t b = first / sample.block; b * sample.block < end; ++b) {
+    for (std::uint64_t j = 0; j < sample.stretches; ++j) {
       const std::uint64_t begin = sample.Begin(b, j);
       if (begin >= end || begin + kStretch <= first) continue;
       std::uint32_t values = kAll;
       if (begin < first) values &= kAll << (first - begin);
       if (begin + kStretch > end) values &= kAll >> (begin + kStretch - end);
-      std::atomic<std::uint32_t>& seen = tally->seen[b * sample.in_grid + j];
+      std::atomic<std::uint32_t>& seen = tally->seen[b * sample.stretches + j];
       values &= ~seen.fetch_or(values, std::memory_order_relaxed);
       if (values == 0) continue;
       if (counted == 0) std::fill_n(fields.counts.begin(), size, 0);

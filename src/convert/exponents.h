@@ -30,7 +30,7 @@ struct ExponentCounts {
 
 // A reader that gives what another gives, and counts the exponents of numbers that pass. What is
 // counted of a tensor depends on its size alone: all of up to 4,096 values, at least as many of
-// more, and of large ones every 32nd, in stretches of 32 that stand elsewhere in each 1,024. A
+// more, and of large ones every 256th, in stretches of 32 that stand elsewhere in each block. A
 // value that is read again, or by another thread, is counted once.
 class CountingReader final : public formats::TensorReader {
  public:

@@ -20,7 +20,7 @@ function figuresOfTensor(report, series, i) {
     const after = value("bytes_after");
     add("Size", bytesText(report.bytes[i]) + (known("bytes_after") && after !== report.bytes[i] ? " → " + bytesText(after) : ""));
   }
-  if (known("different")) add("Values that differ", countText(value("different")));
+  if (known("different") && report.command !== "verify") add("Values that differ", countText(value("different")));
   const counts = [["to_limit", "At the limit"], ["to_infinity", "Became Inf"], ["to_nan", "Became NaN"], ["nan_lost", "NaN lost"],
                   ["wrapped", "Wrapped around"], ["to_zero", "Became zero"], ["to_subnormal", "Subnormal"]];
   for (const [key, title] of counts) {
@@ -62,7 +62,7 @@ function drawDetail(report, i, close) {
   const what = [from && to && from !== to ? `${from} → ${to}` : from || to, shape, remark].filter(Boolean).join("   ·   ");
   const parts = [
     make("div", {class: "head"},
-      make("p", {class: "name"}, make("bdi", {}, report.names[i])),
+      make("p", {class: "name"}, make("bdi", {}, report.names[i] || "\"\"")),
       make("button", {class: "close", type: "button", "aria-label": "Close", onclick: close}, "✕")),
     make("p", {class: "what " + TONES[state[1]]}, mark(state[1]), " " + state[0] + (what ? "   ·   " + what : "")),
     make("dl", {}, ...figuresOfTensor(report, series, i))];

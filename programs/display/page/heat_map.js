@@ -108,7 +108,7 @@ function drawHeatMap(report, series, by, choose) {
     (strip.layered ? layers : [-1]).forEach((layer, column) => {
       const cell = cells.get(strip.number + ":" + layer);
       if (!cell) return;
-      const rect = make("rect", {x: column + 0.04, y: 0, width: 0.92, height: 1, fill: heatColour(scale.share(cell))});
+      const rect = make("rect", {x: column, y: 0, width: 1, height: 1, fill: heatColour(scale.share(cell))});
       rect.cell = {...cell, strip, layer};
       row.push(rect);
       drawing.append(rect);

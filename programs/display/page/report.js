@@ -175,9 +175,14 @@ async function start() {
   try {
     const report = await readReport();
     drawHead(report);
-    requestAnimationFrame(() => setTimeout(() => {
-      drawRest(report);
-      document.documentElement.dataset.ready = "true";
+    requestAnimationFrame(() => setTimeout(() => {  // when this is painted
+      performance.mark("head");
+      try {
+        drawRest(report);
+      } finally {
+        performance.mark("rest");
+        document.documentElement.dataset.ready = "true";
+      }
     }));
   } catch (error) {
     byId("problem").hidden = false;

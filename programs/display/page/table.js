@@ -6,7 +6,8 @@ function columnsOf(report, series) {
   const figure = (key, title, width, goes, text, help) => figures[key] &&
     {key, title, width, goes, help, value: (i) => figures[key][i], text: (i) => text(figures[key][i], i)};
   const count = (n) => (n === null ? "" : n === 0 ? "·" : countText(n));
-  const share = (n, i) => (n === null ? "" : shareText(n, report.elements[i]));
+  const share = (n, i) => (n === null ? "" : report.elements[i] === 0 ? count(n) : shareText(n, report.elements[i]));
+  const isSaid = (column) => column.words.some((word) => word !== "");
   const typeText = (i) => {
     const from = report.type.words[report.type.rows[i]], to = series.to.words[series.to.rows[i]];
     return several || to === "" || to === from ? from : from === "" ? to : `${from} → ${to}`;
@@ -17,10 +18,13 @@ function columnsOf(report, series) {
     {key: "name", title: "Tensor", goes: 0, left: true, value: (i) => report.names[i]},
     report.command !== "convert" && report.command !== "loss" &&
       {key: "state", title: "Verdict", width: 7.5, goes: 2, left: true, value: stateText, text: stateText},
-    {key: "type", title: "Type", width: several ? 7 : 12.5, goes: several ? 8 : 4, left: true, value: typeText, text: typeText},
-    {key: "shape", title: "Shape", width: 8.5, goes: 5, left: true, value: (i) => report.elements[i],
+    report.command === "verify" && isSaid(series.remark) &&
+      {key: "remark", title: "How", width: 20, goes: 1, left: true, value: (i) => series.remark.words[series.remark.rows[i]],
+       text: (i) => series.remark.words[series.remark.rows[i]]},
+    report.command !== "verify" && {key: "type", title: "Type", width: several ? 7 : 12.5, goes: several ? 8 : 4, left: true, value: typeText, text: typeText},
+    isSaid(report.shape) && {key: "shape", title: "Shape", width: 8.5, goes: 5, left: true, value: (i) => report.elements[i],
      text: (i) => report.shape.words[report.shape.rows[i]]},
-  ];
+  ].filter(Boolean);
   if (several) {
     report.series.forEach((one, place) => columns.push({
       key: "snr" + place, title: one.title, width: Math.max(4.2, 0.55 * one.title.length), goes: place === report.current ? 0 : 3,
@@ -30,7 +34,7 @@ function columnsOf(report, series) {
   columns.push(
     !several && figure("snr_db", "SNR dB", 4.2, 0, (value, i) => (value === null && series.state[i] >= 3 ? "" : decibelText(value))),
     figure("gain_over_plain_db", "Gained", 4, 6, (value) => (value === null ? "" : decibelText(value)), "dB over the plain rule's scales"),
-    figure("different", "Differ", 5, 1, share, "Values that differ"),
+    report.command !== "verify" && figure("different", "Differ", 5, 1, share, "Values that differ"),
     figure("to_limit", "At limit", 4.6, 2, count), figure("to_infinity", "→ Inf", 4.6, 1, count),
     figure("to_nan", "→ NaN", 4.6, 1, count), figure("nan_lost", "NaN lost", 4.8, 1, count),
     figure("wrapped", "Wrapped", 4.8, 1, count), figure("to_zero", "→ zero", 4.6, 3, share),
@@ -81,9 +85,11 @@ class TensorTable {
     this.layOut();
     this.draw(true);
     byId("none").hidden = view.length > 0;
-    const all = report.names.length, some = view.length;
-    byId("count").textContent = some === all ? `${all.toLocaleString("en")} tensor${all === 1 ? "" : "s"}`
-      : `${some.toLocaleString("en")} of ${all.toLocaleString("en")}`;
+    const some = view.length, all = series.state.reduce((sum, state) => sum + (state >= 0), 0);
+    const number = (n) => n.toLocaleString("en");
+    const others = report.names.length - all;
+    byId("count").textContent = (some === all ? `${number(all)} tensor${all === 1 ? "" : "s"}` : `${number(some)} of ${number(all)}`)
+      + (others > 0 ? `; ${number(others)} are not cast to ${series.title}` : "");
   }
 
   sorted(view, series) {
@@ -125,7 +131,7 @@ class TensorTable {
       this.titleOf(column))));
     this.height = 2 * rem;
     byId("space").style.height = this.view.length * this.height + "px";
-    this.rows.classList.toggle("short", this.view.length * this.height < this.rows.clientHeight);
+    byId("table").style.setProperty("--all-rows", this.view.length * this.height + "px");
     byId("table").style.setProperty("--scrollbar", this.rows.offsetWidth - this.rows.clientWidth + "px");
     this.rows.parentNode.setAttribute("aria-rowcount", this.view.length + 1);
   }

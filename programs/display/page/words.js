@@ -50,7 +50,8 @@ function magnitudeText(value) {
   if (value === null || value === undefined || value === "?") return "–";
   if (value === 0) return "·";
   if (value >= 1000 && value < 1e6) return value.toFixed(0);
-  const text = String(Number(value.toPrecision(3)));
+  const digits = Number(value.toPrecision(3));
+  const text = digits < 1e-4 || digits >= 1e6 ? digits.toExponential() : String(digits);
   return text.replace("e-", "e−");
 }
 
@@ -59,6 +60,7 @@ const powerText = (n) => "2" + String(n).replace(/./g, (c) => "⁰¹²³⁴⁵�
 
 // A name of which the end, which tells it from its kin, is not cut off.
 function nameParts(name) {
+  if (name.trim() === "") return [make("span", {class: "end"}, `"${name}"`)];
   const parts = name.split(".");
   let end = parts.pop();
   while (parts.length > 0 && end.length + parts[parts.length - 1].length < 16) end = parts.pop() + "." + end;
