@@ -105,7 +105,8 @@ AdviceLine LineOf(const Advice& advice, const ConversionSummary& summary,
         Description(advice, worst.loss.amax));
     line.text = line.problem + "; " + WayOut(advice);
     if (advice.matched < advice.tensors && !advice.patterns.empty()) {
-      line.problem += fmt::format("; the flags are for {} of the {}", advice.matched, advice.tensors);
+      line.problem +=
+          fmt::format("; the flags are for {} of the {}", advice.matched, advice.tensors);
     }
   }
   return line;

@@ -16,7 +16,7 @@ namespace tensorcast::convert {
 namespace {
 
 constexpr std::uint64_t kStretch = 32;  // values; a bit of a word for each
-constexpr std::uint64_t kLeastSample = 4096;
+constexpr std::uint64_t kLeastSample = 1024;
 constexpr std::uint64_t kLargestBlock = 8192;
 constexpr std::uint32_t kAll = ~std::uint32_t{0};
 

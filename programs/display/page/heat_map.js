@@ -94,6 +94,7 @@ function drawHeatMap(report, series, by, choose) {
   const scale = heatScale(cells, by);
   byId("legend").replaceChildren(make("i", {}), ...scale.marks.map(([at, text]) => make("span", {style: `left:${100 * at}%`}, text)));
   map.replaceChildren();
+  map.style.setProperty("--widest", 4.5 * layers.length + "rem");
   const ticks = make("div", {class: "ticks"});
   const step = [1, 2, 4, 5, 10, 20, 50, 100].find((n) => layers.length / n <= 16) || 100;
   layers.forEach((layer, column) => {

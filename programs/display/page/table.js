@@ -114,7 +114,7 @@ class TensorTable {
   layOut() {
     if (!this.columns) return;
     const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
-    const room = byId("table").clientWidth / rem - 2.2, gap = 0.9, leastName = 11;
+    const room = byId("table").clientWidth / rem - 2.2, gap = 0.9, leastName = 13;
     let shown = this.columns;
     const width = () => shown.reduce((sum, column) => sum + (column.width || leastName) + gap, 0);
     while (width() > room && shown.some((column) => column.goes > 0)) {

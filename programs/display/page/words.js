@@ -58,14 +58,16 @@ function magnitudeText(value) {
 // 2 to a power, with the power raised.
 const powerText = (n) => "2" + String(n).replace(/./g, (c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻");
 
-// A name of which the end, which tells it from its kin, is not cut off.
+// A name of which neither the number of its layer nor the end is cut off, which tell it from its kin.
 function nameParts(name) {
-  if (name.trim() === "") return [make("span", {class: "end"}, `"${name}"`)];
+  if (name.trim() === "") return [make("span", {class: "kept"}, `"${name}"`)];
   const parts = name.split(".");
   let end = parts.pop();
   while (parts.length > 0 && end.length + parts[parts.length - 1].length < 16) end = parts.pop() + "." + end;
-  const front = parts.length > 0 ? parts.join(".") + "." : "";
-  return [make("bdi", {class: "front"}, front), make("bdi", {class: "end"}, end)];
+  const layer = parts.findIndex((part) => /^\d{1,5}$/.test(part));
+  const part = (kind, some) => some.length > 0 && make("bdi", {class: kind}, some.join(".") + ".");
+  return [part("front", layer < 0 ? [] : parts.slice(0, layer)), part("kept", layer < 0 ? [] : [parts[layer]]),
+          part("middle", parts.slice(layer + 1)), make("bdi", {class: "kept"}, end)].filter(Boolean);
 }
 
 const TONES = ["bad", "poor", "good", "plain"];
