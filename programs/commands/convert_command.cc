@@ -193,8 +193,8 @@ void SetReadingHint(std::string hint, ConversionSummary& summary) {
 
 // Writes the output whole, or leaves nothing.
 void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSettings& settings,
-               const convert::Measured& measured, bool count_exponents,
-               ProgressDisplay& progress, ConversionSummary& summary) {
+               const convert::Measured& measured, bool count_exponents, ProgressDisplay& progress,
+               ConversionSummary& summary) {
   const std::unique_ptr<convert::OutputsState> outputs =
       convert::BeginOutputs(state, flags.force, settings);
   const formats::TensorWriter& writer = *outputs->files.front().second;
@@ -219,8 +219,8 @@ void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSe
 // others go on with it; `code` is how the process ends.
 std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::ConversionPlan& plan,
                                      const convert::RunSettings& settings,
-                                     const std::vector<LossLimit>& limits,
-                                     bool count_exponents, ProgressDisplay& progress, int& code) {
+                                     const std::vector<LossLimit>& limits, bool count_exponents,
+                                     ProgressDisplay& progress, int& code) {
   PlanState& state = *convert::PlanAccess::StateOf(plan);
   const convert::PlannedFile& file = state.files.front();
   ConversionSummary summary = SummaryOf(state);
@@ -316,7 +316,8 @@ int Convert(const ConvertFlags& flags) {
   const ReportFile report(flags.cast.report, flags.force, std::move(inputs), flags.output);
 
   int code = kExitDone;
-  std::optional<ConversionSummary> run = Run(flags, plan, settings, limits, report.HasExponents(), progress, code);
+  std::optional<ConversionSummary> run =
+      Run(flags, plan, settings, limits, report.HasExponents(), progress, code);
   if (!run) return code;
   ConversionSummary& summary = *run;
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
