@@ -123,6 +123,17 @@ void AddFailFlag(Command command, CastFlags& flags) {
       .OneValue();
 }
 
+void AddReportFlag(Command command, CastFlags& flags) {
+  command.AddOption("--report FILE", flags.report,
+                    "Write what was found to a file too: a page to look at (.html), or for "
+                    "programs all of it (.json) or a table (.csv)");
+}
+
+void AddReportFlags(Command command, CastFlags& flags, bool& replaces) {
+  AddReportFlag(command, flags);
+  command.AddFlag("--force", replaces, "Replace an existing report").Needs("--report");
+}
+
 void AddRunningFlags(Command command, CastFlags& flags) {
   Command running = command.Under("Running");
   running.AddOption("--threads N", flags.threads,

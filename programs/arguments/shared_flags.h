@@ -40,6 +40,7 @@ struct CastFlags {
   bool verbose = false;
   std::string progress = "auto";
   std::vector<std::string> fail_on;
+  std::string report;  // a file; empty: none
 };
 
 // Each registers flags; what they are read into outlives the CommandLine.
@@ -50,7 +51,10 @@ void AddCastFlags(Command command, CastFlags& flags);
 void AddPatternFlags(Command command, CastFlags& flags);
 void AddReadingFlags(Command command, CastFlags& flags);
 void AddRunningFlags(Command command, CastFlags& flags);
-void AddFailFlag(Command command, CastFlags& flags);         // limits of what may be lost
+void AddFailFlag(Command command, CastFlags& flags);    // limits of what may be lost
+void AddReportFlag(Command command, CastFlags& flags);  // a file with what was found
+// The same, and --force for it alone, of commands that write nothing else.
+void AddReportFlags(Command command, CastFlags& flags, bool& replaces);
 void AddScaleFlag(Command command, std::string& scale);      // how scaled formats choose scales
 void AddCastOptionFlags(Command command, CastFlags& flags);  // only those of CastOptions
 void AddTargetFlag(Command command, std::string& target);

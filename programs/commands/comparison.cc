@@ -23,6 +23,14 @@ void AddTo(std::unique_ptr<LossMeter>& total, LossMeter& meter, const formats::T
   }
 }
 
+void Keep(std::size_t type, std::size_t tensor, const LossReport& loss,
+          const convert::ExponentCounts* exponents, ComparedTensors& kept) {
+  report::PackedReports& reports = kept.reports[type];
+  reports.Add(loss);
+  kept.places[type][tensor] = static_cast<std::uint32_t>(reports.size());
+  if (exponents != nullptr) kept.exponents[tensor] = *exponents;
+}
+
 }  // namespace
 
 std::uint64_t BytesOf(const convert::Goal& goal, const formats::TensorInfo& info) {
@@ -71,6 +79,7 @@ void MeasurePass(const formats::TensorReader& reader, Comparison& comparison, co
     Candidate& candidate = comparison.candidates[t];
     candidate.sum.Add(tensors[i].name, loss);
     if (candidate.to.scaled) AddTo(candidate.meter, measure.loss, tensors[i]);
+    if (comparison.kept != nullptr) Keep(t, i, loss, measure.exponents, *comparison.kept);
     keep(t, i, loss);
   };
   const convert::JobTotals result = convert::RunJobs(reader, jobs, nullptr, options);

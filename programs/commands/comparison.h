@@ -14,11 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "convert/exponents.h"
 #include "convert/runner.h"
 #include "convert/selection.h"
 #include "convert/sink.h"
+#include "display/tool_json.h"
 #include "formats/tensor_reader.h"
 #include "report/keep_advice.h"
+#include "report/packed_reports.h"
 #include "tensorcast/report.hpp"
 #include "tensorcast/tensorcast.hpp"
 
@@ -38,6 +41,17 @@ struct Candidate {
 // at once. Beyond its size set() throws.
 using TypeSet = std::bitset<64>;
 
+// What was measured of each tensor, kept for a report.
+struct ComparedTensors {
+  std::vector<report::PackedReports> reports;  // of each type, in the order of the file
+  // Of each type and tensor of the file one more than its place among these; 0: it has none.
+  std::vector<std::vector<std::uint32_t>> places;
+  std::vector<convert::ExponentCounts> exponents;  // of each tensor of the file
+
+  ComparedTensors(std::size_t types, std::size_t tensors)
+      : reports(types), places(types, std::vector<std::uint32_t>(tensors)), exponents(tensors) {}
+};
+
 // What is cast to which of the types.
 struct Comparison {
   std::vector<Candidate> candidates;
@@ -47,6 +61,7 @@ struct Comparison {
   std::map<std::size_t, convert::Goal> ruled;
   std::uint64_t data_bytes = 0;  // of the tensors as they are stored
   std::unique_ptr<convert::Sink> sink;
+  std::unique_ptr<ComparedTensors> kept;  // null: nothing is
 
   // What one of the types is to a tensor: in a model scales stand along the axis of its channels.
   convert::Goal GoalFor(const convert::Goal& to, std::size_t tensor) const {
@@ -81,6 +96,9 @@ void CompareForPeople(const formats::TensorReader& reader, Comparison& compariso
                       const CompareOptions& options);
 void CompareForPrograms(const formats::TensorReader& reader, Comparison& comparison,
                         const CompareOptions& options);
+// The same JSON of what was kept.
+void PrintComparisonJson(const formats::TensorReader& reader, const Comparison& comparison,
+                         const CompareOptions& options, const TakeText& print);
 
 }  // namespace tensorcast::tool
 

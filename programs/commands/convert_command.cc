@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "arguments/command_again.h"
 #include "arguments/conversion_flags.h"
 #include "arguments/shared_flags.h"
 #include "arguments/tensor_files.h"
@@ -27,6 +28,7 @@
 #include "display/progress_display.h"
 #include "display/quantities.h"
 #include "display/refusals.h"
+#include "display/report_file.h"
 #include "files/system.h"
 #include "formats/tensor_file.h"
 #include "shell/command_line.h"
@@ -50,6 +52,7 @@ struct ConvertFlags : ConversionFlags {
   bool force = false;
   bool record = false;
   ResumeFlags work;
+  std::vector<std::string> arguments;  // the whole command line
 };
 
 constexpr const char* kConvertDescription =
@@ -145,7 +148,7 @@ std::unique_ptr<PlanState> Decide(const ConvertFlags& flags, const convert::RunS
   RequireTaken(flags,
                {"--plan", "--force", "--dry-run", "--no-report", "--fail-on", "--json", "--threads",
                 "--target", "--quiet", "--verbose", "--progress", "--record", "--resume", "--part",
-                "--join"},
+                "--join", "--report"},
                "what is done, the plan says; make another plan with --write-plan");
   std::unique_ptr<PlanState> state =
       convert::PlanFromJson(checkpoint::ReadText(files::InputFile(flags.plan), kMostBytes),
@@ -190,7 +193,7 @@ void SetReadingHint(std::string hint, ConversionSummary& summary) {
 
 // Writes the output whole, or leaves nothing.
 void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSettings& settings,
-               const convert::Measured& measured, ProgressDisplay& progress,
+               const convert::Measured& measured, bool count_exponents, ProgressDisplay& progress,
                ConversionSummary& summary) {
   const std::unique_ptr<convert::OutputsState> outputs =
       convert::BeginOutputs(state, flags.force, settings);
@@ -203,7 +206,7 @@ void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSe
     }
   };
   say_notes();
-  summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured);
+  summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured, count_exponents);
   convert::CommitOutputs(*outputs, settings.interrupted);
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
@@ -216,7 +219,7 @@ void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSe
 // others go on with it; `code` is how the process ends.
 std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::ConversionPlan& plan,
                                      const convert::RunSettings& settings,
-                                     const std::vector<LossLimit>& limits,
+                                     const std::vector<LossLimit>& limits, bool count_exponents,
                                      ProgressDisplay& progress, int& code) {
   PlanState& state = *convert::PlanAccess::StateOf(plan);
   const convert::PlannedFile& file = state.files.front();
@@ -227,6 +230,9 @@ std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::C
       const convert::Decision& decision = file.DecisionOf(job);
       summary.cast.Add(file.TensorOf(job), decision.to, decision.text, decision.is_companion,
                        measure.loss.Report(), decision.scaled, measure.gain_db);
+      if (!count_exponents) return;
+      summary.exponents.push_back(measure.exponents != nullptr ? *measure.exponents
+                                                               : convert::ExponentCounts());
     };
   }
   std::vector<std::string> findings;
@@ -240,7 +246,7 @@ std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::C
     SetReadingHint(std::move(end.reading_hint), summary);
     findings = std::move(end.findings);
   } else {
-    RunAtOnce(flags, state, settings, measured, progress, summary);
+    RunAtOnce(flags, state, settings, measured, count_exponents, progress, summary);
     findings = plan.findings();
   }
   if (!flags.cast.quiet) {
@@ -256,7 +262,7 @@ std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::C
 void Report(const ConvertFlags& flags, const ConversionSummary& summary) {
   if (!flags.no_report) {
     if (flags.cast.json) {
-      PrintLossJson(summary);
+      PrintLossJson(summary, Print);
     } else {
       Print(LossTable(summary, flags.cast.verbose, UsesColour(stdout), Columns(stdout)));
     }
@@ -281,6 +287,9 @@ int Convert(const ConvertFlags& flags) {
   if (flags.record && !flags.work.part.empty()) {
     throw Error(ErrorKind::kArguments, "--record: the record is written at the end, with --join");
   }
+  if (!flags.cast.report.empty() && !flags.work.part.empty()) {
+    throw Error(ErrorKind::kArguments, "--report: the report is written at the end, with --join");
+  }
   convert::RunSettings settings;
   settings.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
@@ -302,15 +311,22 @@ int Convert(const ConvertFlags& flags) {
   NameFlags(state.request, state.files.front().plan.decisions);  // the plan has the library's words
   if (flags.dry_run) return ShowDryRun(flags, plan, settings, limits, progress);
   if (flags.record) convert::CheckRecord(state, flags.force);
+  std::vector<std::string> inputs = convert::InputPaths(state);
+  inputs.push_back(flags.input);
+  const ReportFile report(flags.cast.report, flags.force, std::move(inputs), flags.output);
 
   int code = kExitDone;
-  std::optional<ConversionSummary> run = Run(flags, plan, settings, limits, progress, code);
+  std::optional<ConversionSummary> run =
+      Run(flags, plan, settings, limits, report.HasExponents(), progress, code);
   if (!run) return code;
   ConversionSummary& summary = *run;
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Report(flags, summary);
   if (!flags.cast.quiet) SayWritten(summary);
   if (flags.record) convert::WriteRecord(state, flags.force, settings);
+  report.Write(ReportOf(summary, [&](const std::vector<std::string>& more) {
+    return CommandAgainText(flags.arguments, more);
+  }));
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 
@@ -329,9 +345,12 @@ void AddConvertCommand(CommandLine& line) {
   AddFailFlag(command, flags->cast);
   command.AddOption("--max-shard-size SIZE", flags->max_shard_size,
                     "A directory: put the tensors into files of at most so many bytes (5GB)");
+  AddReportFlag(command, flags->cast);
   command.AddFlag("--no-report", flags->no_report, "Measure no loss, print no report")
-      .Excludes("--json");
-  command.AddFlag("--dry-run", flags->dry_run, "Say what would be done; write nothing");
+      .Excludes("--json")
+      .Excludes("--report");
+  command.AddFlag("--dry-run", flags->dry_run, "Say what would be done; write nothing")
+      .Excludes("--report");
   command.AddOption("--write-plan FILE", flags->plan_to,
                     "Write what is decided as JSON too, for programs: docs/conversion_plan.md");
   command
@@ -346,6 +365,7 @@ void AddConvertCommand(CommandLine& line) {
   command.AddFlag("--force", flags->force, "Replace an existing output");
   command.Runs([flags, command] {
     flags->given = command.Given();
+    flags->arguments = command.Arguments();
     return Convert(*flags);
   });
 }

@@ -12,6 +12,7 @@
 #include "diff/diff.h"
 #include "display/diff_report.h"
 #include "display/progress_display.h"
+#include "display/report_file.h"
 #include "files/error.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -26,6 +27,7 @@ struct DiffFlags {
   std::string a, b;
   std::string root_of_b;
   std::vector<std::string> renames;
+  bool replaces_report = false;
 };
 
 constexpr const char* kDiffDescription =
@@ -77,6 +79,7 @@ int CompareInputs(const DiffFlags& flags) {
   ProgressDisplay progress(shared.progress, shared.quiet);
   settings.progress = [&](const convert::Progress& now) { progress.Show(now); };
 
+  const ReportFile report(shared.report, flags.replaces_report, {flags.a, flags.b}, "");
   DiffSummary summary;
   summary.request = &request;
   summary.report = diff::Compare(request, settings, ToolOpenOptions().spool);
@@ -87,10 +90,11 @@ int CompareInputs(const DiffFlags& flags) {
     for (const std::string& note : summary.report.notes) SayNote(note);
   }
   if (shared.json) {
-    PrintDiffJson(summary);
+    PrintDiffJson(summary, Print);
   } else {
     PrintDiffTable(summary, shared.verbose);
   }
+  if (report.IsAsked()) report.Write(ReportOf(summary));
   const bool fails = limits.empty() ? !summary.report.equal() : !summary.crossed.empty();
   return fails ? kExitDiffers : kExitDone;
 }
@@ -116,6 +120,7 @@ void AddDiffCommand(CommandLine& line) {
                   "Compare codes and scales as they are stored, not the values they make");
   AddRunningFlags(command, flags->shared);
   AddFailFlag(command, flags->shared);
+  AddReportFlags(command, flags->shared, flags->replaces_report);
   command.Runs([flags] { return CompareInputs(*flags); });
 }
 

@@ -26,6 +26,7 @@
 #include "convert/survey.h"
 #include "display/progress_display.h"
 #include "display/refusals.h"
+#include "display/report_file.h"
 #include "formats/tensor_file.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -43,6 +44,7 @@ struct LossFlags {
   std::string input;
   std::vector<std::string> to;
   std::vector<std::string> scale;  // of scaled formats
+  bool replaces_report = false;
 };
 
 constexpr const char* kLossDescription =
@@ -274,6 +276,13 @@ int MeasureLoss(const LossFlags& flags) {
     if (!flags.cast.quiet) SayWarning(IdleText(request.rules[idle.rule], idle.why));
   }
   if (!flags.cast.quiet) SayBefore(survey, decided, comparison, values.scaled != nullptr);
+  std::vector<std::string> inputs = convert::InputPaths(*values.reader, flags.input);
+  inputs.push_back(flags.input);
+  const ReportFile report(flags.cast.report, flags.replaces_report, std::move(inputs), "");
+  if (report.IsAsked()) {
+    comparison.kept = std::make_unique<ComparedTensors>(types.size(), tensors.size());
+    options.jobs.count_exponents = report.HasExponents();
+  }
   options.jobs.interrupted = CatchInterrupts();
   options.jobs.progress = [&](const convert::Progress& now) { progress.Show(now); };
   if (flags.cast.json) {
@@ -281,6 +290,7 @@ int MeasureLoss(const LossFlags& flags) {
   } else {
     CompareForPeople(*values.reader, comparison, options);
   }
+  if (report.IsAsked()) report.Write(ReportOf(*values.reader, comparison, options));
   if (values.scaled != nullptr && !flags.cast.quiet) {
     for (const std::string& finding : values.scaled->Findings()) {
       SayWarning(words::Escape(flags.input) + ": " + finding);
@@ -312,6 +322,7 @@ void AddLossCommand(CommandLine& line) {
       .OneValue();
   AddCastFlags(command, flags->cast);
   AddFailFlag(command, flags->cast);
+  AddReportFlags(command, flags->cast, flags->replaces_report);
   command.Runs([flags] { return MeasureLoss(*flags); });
 }
 

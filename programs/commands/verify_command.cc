@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "arguments/conversion_flags.h"
 #include "arguments/tensor_files.h"
@@ -13,6 +15,7 @@
 #include "convert/verification.h"
 #include "display/progress_display.h"
 #include "display/refusals.h"
+#include "display/report_file.h"
 #include "display/verification_report.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -43,16 +46,21 @@ Exit codes: 0 OUT is what the conversion makes; 1 tensors or files differ, are m
 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
 
-int Show(const ConversionFlags& flags, const VerificationSummary& summary) {
+struct VerifyFlags : ConversionFlags {
+  bool replaces_report = false;
+};
+
+int Show(const VerifyFlags& flags, const VerificationSummary& summary, const ReportFile& report) {
   if (flags.cast.json) {
-    PrintVerificationJson(summary);
+    PrintVerificationJson(summary, Print);
   } else {
     PrintVerificationTable(summary, flags.cast.verbose);
   }
+  if (report.IsAsked()) report.Write(ReportOf(summary));
   return summary.found.IsRight() ? kExitDone : kExitDiffers;
 }
 
-int VerifyOutput(const ConversionFlags& flags) {
+int VerifyOutput(const VerifyFlags& flags) {
   convert::RunSettings settings;
   settings.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
@@ -63,18 +71,21 @@ int VerifyOutput(const ConversionFlags& flags) {
 
   // Where the record says what was asked.
   const auto refuse_requests = [&](std::string_view why) {
-    RequireTaken(
-        flags,
-        {"IN", "OUT", "--json", "--threads", "--target", "--quiet", "--verbose", "--progress"},
-        why);
+    RequireTaken(flags,
+                 {"IN", "OUT", "--json", "--threads", "--target", "--quiet", "--verbose",
+                  "--progress", "--report", "--force"},
+                 why);
   };
+  std::vector<std::string> inputs = {flags.input};
+  if (!flags.output.empty()) inputs.push_back(flags.output);
+  const ReportFile report(flags.cast.report, flags.replaces_report, std::move(inputs), "");
   VerificationSummary summary;
   if (flags.output.empty()) {
     refuse_requests("is of a conversion; name the input and the output");
     summary.output = flags.input;
     summary.told_by = ToldBy::kRecord;
     summary.found = convert::VerifyByRecord(flags.input, settings, spool);
-    return Show(flags, summary);
+    return Show(flags, summary, report);
   }
   convert::Request request = RequestOf(flags);
   summary.output = flags.output;
@@ -95,18 +106,19 @@ int VerifyOutput(const ConversionFlags& flags) {
   summary.plan = plan.get();
   summary.found = convert::Verify(*plan, settings);
   progress.Clear();
-  return Show(flags, summary);
+  return Show(flags, summary, report);
 }
 
 }  // namespace
 
 void AddVerifyCommand(CommandLine& line) {
-  auto flags = std::make_shared<ConversionFlags>();
+  auto flags = std::make_shared<VerifyFlags>();
   Command command = line.AddCommand("verify", kVerifyDescription);
   AddInput(command, "IN", flags->input);
   command.AddOption("OUT", flags->output,
                     "What was made of it; without, IN is held against its record");
   AddConversionFlags(command, *flags);
+  AddReportFlags(command, flags->cast, flags->replaces_report);
   command.Runs([flags, command] {
     flags->given = command.Given();
     return VerifyOutput(*flags);

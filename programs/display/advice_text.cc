@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "arguments/command_again.h"
 #include "display/conversion_summary.h"
 #include "display/quantities.h"
 #include "files/error.h"
@@ -48,10 +49,19 @@ std::string Description(const Advice& advice, double amax) {
   return fmt::format("{} {}", plural ? "are too fine for" : "is too fine for", type);
 }
 
-std::string ShellQuoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
+// The flags that prevent it; none where a pattern cannot stand in a line as it is.
+std::vector<std::string> FlagsOf(const Advice& advice) {
+  const std::string better(advice.better ? TypeName(*advice.better) : "");
+  if (advice.problem == Problem::kWrapped) return {"--integer-overflow", "saturate"};
+  if (advice.prevention == report::Prevention::kOtherType) return {"--to", better};
+  const bool is_rule = advice.prevention == report::Prevention::kOtherTypeHere;
+  std::vector<std::string> flags;
+  for (const std::string& pattern : advice.patterns) {
+    if (words::Escape(pattern) != pattern) return {};
+    flags.push_back(is_rule ? "--rule" : "--exclude");
+    flags.push_back(is_rule ? pattern + "=" + better : pattern);
+  }
+  return flags;
 }
 
 std::string WayOut(const Advice& advice) {
@@ -76,24 +86,30 @@ std::string WayOut(const Advice& advice) {
   return text;
 }
 
-std::string AdviceText(const Advice& advice, const ConversionSummary& summary,
-                       std::size_t name_columns) {
+AdviceLine LineOf(const Advice& advice, const ConversionSummary& summary,
+                  std::size_t name_columns) {
+  AdviceLine line;
+  line.flags = FlagsOf(advice);
   if (advice.problem == Problem::kWrapped) {
-    return fmt::format(
-        "values outside {} gave their low bits; --integer-overflow saturate gives "
-        "its limits",
-        TypeName(advice.to));
+    line.problem = fmt::format("values outside {} gave their low bits", TypeName(advice.to));
+    line.text = line.problem + "; --integer-overflow saturate gives its limits";
+  } else if (advice.problem == Problem::kIntegerZeros) {
+    line.problem = fmt::format("{} makes 0 of small values", TypeName(advice.to));
+    line.text = fmt::format("{}; {} keeps them", line.problem, TypeName(*advice.better));
+  } else {
+    const report::CastTensor worst = summary.cast[advice.worst];
+    const std::string name =
+        report::DistinctName(words::EscapeName(worst.info->name), name_columns, summary.names);
+    line.problem = fmt::format(
+        "{}{} {}", name, advice.tensors > 1 ? fmt::format(" and {} more", advice.tensors - 1) : "",
+        Description(advice, worst.loss.amax));
+    line.text = line.problem + "; " + WayOut(advice);
+    if (advice.matched < advice.tensors && !advice.patterns.empty()) {
+      line.problem +=
+          fmt::format("; the flags are for {} of the {}", advice.matched, advice.tensors);
+    }
   }
-  if (advice.problem == Problem::kIntegerZeros) {
-    return fmt::format("{} makes 0 of small values; {} keeps them", TypeName(advice.to),
-                       TypeName(*advice.better));
-  }
-  const report::CastTensor worst = summary.cast[advice.worst];
-  const std::string name =
-      report::DistinctName(words::EscapeName(worst.info->name), name_columns, summary.names);
-  return fmt::format("{}{} {}; {}", name,
-                     advice.tensors > 1 ? fmt::format(" and {} more", advice.tensors - 1) : "",
-                     Description(advice, worst.loss.amax), WayOut(advice));
+  return line;
 }
 
 }  // namespace
@@ -113,9 +129,9 @@ std::string KeepText(const report::KeepAdvice& advice) {
           : fmt::format("goes from {} dB to {}", DecibelText(advice.worst_before), after));
 }
 
-std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size_t columns) {
+std::vector<AdviceLine> AdviceLines(const ConversionSummary& summary, std::size_t columns) {
   const std::size_t name_columns = columns == kUnlimitedColumns ? columns : columns * 3 / 5;
-  std::vector<std::string> lines;
+  std::vector<AdviceLine> lines;
   const auto figures = [&](std::size_t i) -> report::CastFigures {
     const formats::TensorInfo& info = summary.cast.info(i);
     return {&info, StorageBytes(summary.cast.to(i), info.elements).value_or(0),
@@ -123,12 +139,17 @@ std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size
   };
   const std::optional<report::KeepAdvice> keep =
       report::AdviseKeeping(summary.cast.size(), figures, summary.output_bytes);
-  if (keep) lines.push_back(KeepText(*keep));
+  if (keep) {
+    AdviceLine& line = lines.emplace_back(AdviceLine{KeepText(*keep), {}, KeepText(*keep)});
+    for (const convert::Keep kind : keep->keep) {
+      line.flags.insert(line.flags.end(), {"--keep", std::string(convert::KeepName(kind))});
+    }
+  }
   const auto settled = [&](const formats::TensorInfo& info) {
     return keep && summary.may_be_kept(info) && naming::KeptBy(keep->keep, info.name, info.shape);
   };
   for (const Advice& advice : report::Advise(summary.cast, summary.can_hold, settled)) {
-    lines.push_back(AdviceText(advice, summary, name_columns));
+    lines.push_back(LineOf(advice, summary, name_columns));
   }
   return lines;
 }

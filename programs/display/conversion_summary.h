@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "convert/conversion_plan.h"
+#include "convert/exponents.h"
+#include "display/tool_json.h"
 #include "formats/tensor_info.h"
 #include "report/advice.h"
 #include "report/cast_tensors.h"
@@ -57,7 +59,8 @@ struct ConversionSummary {
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
   CastOptions options;
-  report::CastTensors cast;  // in the order of the file
+  report::CastTensors cast;                        // in the order of the file
+  std::vector<convert::ExponentCounts> exponents;  // of these; empty: none was counted
   std::vector<CastText> texts;
   std::vector<RepackedWeight> repacked;
   std::vector<LeftAlone> left_alone;
@@ -90,16 +93,28 @@ void SayWritten(const ConversionSummary& summary);
 // "try --keep small: 36 tensors stay as they are for 0.4 % more bytes, and ...".
 std::string KeepText(const report::KeepAdvice& advice);
 
+// A piece of advice, and the flags that follow it.
+struct AdviceLine {
+  std::string text;
+  // "--rule", "*.norm.*=bfloat16"; none where no flag of the command line can have it.
+  std::vector<std::string> flags = {};
+  std::string problem = {};  // the text without the flags
+};
+
 // Where values were lost in a way that another type or option prevents: one line each, the worst
 // problem first, at most three; names are shortened to what such a line has room for.
-std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size_t columns);
+std::vector<AdviceLine> AdviceLines(const ConversionSummary& summary, std::size_t columns);
+
+// "1 of 139.8 k values went to the limit; first: embed.weight[17,3] = 512 → 448": one line for each
+// kind of loss that should not have occurred.
+std::vector<std::string> OffenceTexts(const ConversionSummary& summary, std::size_t columns);
 
 // The report for people, at most `columns` wide where that can be.
 std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour,
                       std::size_t columns);
 
 // The report for programs. The same bytes for the same input and arguments.
-void PrintLossJson(const ConversionSummary& summary);
+void PrintLossJson(const ConversionSummary& summary, const TakeText& print);
 
 // What a plan would do, for people and for programs. It is of one file, whose input is open;
 // `crossed` are the limits that its loss would cross.

@@ -33,20 +33,6 @@ constexpr KindWords kKinds[kDiffKinds] = {
     {"same bytes", "byte for byte"},
 };
 
-formats::TensorInfo InfoOf(const DiffSide& side) {
-  formats::TensorInfo info;
-  info.name = side.name;
-  info.dtype = side.dtype;
-  info.type = side.type;
-  info.stored_as = side.layout;
-  info.shape = side.shape;
-  info.bytes = info.stored_bytes = side.bytes;
-  info.fortran_order = side.fortran_order;
-  info.elements = 1;
-  for (const std::uint64_t n : side.shape) info.elements *= n;
-  return info;
-}
-
 std::string TypeOf(const DiffSide& side) {
   if (!side.layout.empty()) return std::string(side.layout);
   return FindType(side.type) != nullptr ? std::string(TypeName(side.type))
@@ -68,7 +54,7 @@ std::string ErrorCell(const TensorDiff& diff) {
   const std::string error = has_error ? MagnitudeText(diff.loss->max_abs_error) : "·";
   if (FindType(diff.a->type) == nullptr) return fmt::format("from byte {} on", diff.first);
   const std::string place = formats::IndexText(
-      InfoOf(*diff.a), has_error ? diff.loss->max_abs_example.index : diff.first);
+      InfoOfSide(*diff.a), has_error ? diff.loss->max_abs_example.index : diff.first);
   return place.empty() ? error : error + " at " + place;
 }
 
@@ -79,9 +65,8 @@ TableRow RowOf(const TensorDiff& diff) {
               : diff.loss && Judge(*diff.loss) == Verdict::kGood ? Style::kPlain
               : diff.loss && Judge(*diff.loss) == Verdict::kPoor ? Style::kYellow
                                                                  : Style::kRed;
-  row.cells = {words::Escape(diff.side().name),
-               std::string(kKinds[static_cast<std::size_t>(diff.kind)].row), OfBoth(diff, extents),
-               OfBoth(diff, TypeOf)};
+  row.cells = {words::Escape(diff.side().name), std::string(DiffKindText(diff.kind)),
+               OfBoth(diff, extents), OfBoth(diff, TypeOf)};
   if (diff.kind != DiffKind::kValues) return row;
   // Of NaN and Inf alone, which became something else, there is no error that is finite.
   const bool has_snr = diff.loss && diff.loss->max_abs_error != 0;
@@ -132,7 +117,7 @@ std::string Sentences(const DiffReport& report, std::size_t columns) {
 }
 
 Json SideJson(const std::optional<DiffSide>& side) {
-  return side ? TensorJson(InfoOf(*side)) : Json();
+  return side ? TensorJson(InfoOfSide(*side)) : Json();
 }
 
 Json DiffJson(const TensorDiff& diff) {
@@ -145,14 +130,30 @@ Json DiffJson(const TensorDiff& diff) {
   json["first"] = Json();
   if (diff.different != 0) {
     json["first"] = FindType(diff.a->type) != nullptr
-                        ? Json(formats::ElementIndex(InfoOf(*diff.a), diff.first))
+                        ? Json(formats::ElementIndex(InfoOfSide(*diff.a), diff.first))
                         : Json(diff.first);
   }
-  json["loss"] = diff.loss ? LossOfTensorJson(InfoOf(*diff.a), *diff.loss) : Json();
+  json["loss"] = diff.loss ? LossOfTensorJson(InfoOfSide(*diff.a), *diff.loss) : Json();
   return json;
 }
 
 }  // namespace
+
+formats::TensorInfo InfoOfSide(const DiffSide& side) {
+  formats::TensorInfo info;
+  info.name = side.name;
+  info.dtype = side.dtype;
+  info.type = side.type;
+  info.stored_as = side.layout;
+  info.shape = side.shape;
+  info.bytes = info.stored_bytes = side.bytes;
+  info.fortran_order = side.fortran_order;
+  info.elements = 1;
+  for (const std::uint64_t n : side.shape) info.elements *= n;
+  return info;
+}
+
+std::string_view DiffKindText(DiffKind kind) { return kKinds[static_cast<std::size_t>(kind)].row; }
 
 void PrintDiffTable(const DiffSummary& summary, bool verbose) {
   constexpr std::size_t kRowsShown = 24;
@@ -197,9 +198,9 @@ void PrintDiffTable(const DiffSummary& summary, bool verbose) {
   }
 }
 
-void PrintDiffJson(const DiffSummary& summary) {
+void PrintDiffJson(const DiffSummary& summary, const TakeText& print) {
   const DiffReport& report = summary.report;
-  JsonPrinter json("diff");
+  JsonPrinter json("diff", print);
   json.Member("a", summary.request->a);
   json.Member("b", summary.request->b);
   json.Member("a_bytes", report.bytes_a);

@@ -7,8 +7,8 @@
 
 namespace tensorcast::tool {
 
-void PrintLossJson(const ConversionSummary& summary) {
-  JsonPrinter json("convert");
+void PrintLossJson(const ConversionSummary& summary, const TakeText& print) {
+  JsonPrinter json("convert", print);
   json.Member("input", summary.input);
   json.Member("output", summary.output);
   json.Member("input_bytes", summary.input_bytes);
@@ -44,6 +44,7 @@ void PrintLossJson(const ConversionSummary& summary) {
     }
     entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss,
                                      tensor.scaled ? ResultIs::kCodeOfScale : ResultIs::kValue);
+    if (!summary.exponents.empty()) entry["exponents"] = ExponentsJson(summary.exponents[i]);
     json.Element(entry);
   }
   for (const CastText& text : summary.texts) {
@@ -69,7 +70,8 @@ void PrintLossJson(const ConversionSummary& summary) {
     entry["reason"] = left.reason;
     return entry;
   });
-  json.Member("advice", AdviceTexts(summary, kUnlimitedColumns));
+  json.Array("advice", AdviceLines(summary, kUnlimitedColumns),
+             [](const AdviceLine& line) { return Json(line.text); });
   json.Member("reading_hint", TextOrNull(summary.reading_hint));
   json.Member("reading_code", TextOrNull(summary.reading_code));
   if (!summary.quantization_config.empty()) {

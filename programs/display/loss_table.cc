@@ -208,28 +208,6 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
   return text;
 }
 
-std::string OffenceLines(const ConversionSummary& summary, std::size_t columns) {
-  std::string text;
-  for (const Offence& offence : kOffences) {
-    const std::uint64_t count = summary.Count(offence.kind);
-    if (count == 0) continue;
-    std::size_t place = 0;
-    while (summary.cast[place].loss.count(offence.kind) == 0) ++place;
-    const report::CastTensor first = summary.cast[place];
-    const LossExample& example = first.loss.first[static_cast<std::size_t>(offence.kind)];
-    const std::string fact =
-        fmt::format("{} = {} → {}{}", formats::IndexText(*first.info, example.index),
-                    ElementText(first.info->type, example.source_code),
-                    ElementText(first.to, example.result_code), first.scaled ? " × its scale" : "");
-    const std::string lead = fmt::format(" {} of {} values {}; first: ", RoundedCount(count),
-                                         RoundedCount(summary.Values()), offence.said);
-    const std::size_t room = RoomIn(columns, TextWidth(lead) + TextWidth(fact));
-    text += lead + report::DistinctName(words::Escape(first.info->name), room, summary.names) +
-            fact + "\n";
-  }
-  return text;
-}
-
 // Casts from and to strings, with their types: one line for each pair.
 std::string TextLines(const ConversionSummary& summary, std::size_t columns) {
   std::vector<std::pair<DataType, DataType>> pairs;
@@ -298,7 +276,7 @@ std::string RepackedLines(const ConversionSummary& summary) {
 
 // One line, or where that is too long what is wrong and what to do on lines of their own; on a
 // terminal these too are broken where they do not fit.
-std::string AdviceLines(std::string_view advice, std::size_t columns) {
+std::string WrappedAdvice(std::string_view advice, std::size_t columns) {
   constexpr std::string_view kHead = " advice:";
   const std::size_t end = advice.find("; ");
   const std::size_t one_line = std::min(columns, kReportColumns);
@@ -311,6 +289,28 @@ std::string AdviceLines(std::string_view advice, std::size_t columns) {
 
 }  // namespace
 
+std::vector<std::string> OffenceTexts(const ConversionSummary& summary, std::size_t columns) {
+  std::vector<std::string> texts;
+  for (const Offence& offence : kOffences) {
+    const std::uint64_t count = summary.Count(offence.kind);
+    if (count == 0) continue;
+    std::size_t place = 0;
+    while (summary.cast[place].loss.count(offence.kind) == 0) ++place;
+    const report::CastTensor first = summary.cast[place];
+    const LossExample& example = first.loss.first[static_cast<std::size_t>(offence.kind)];
+    const std::string fact =
+        fmt::format("{} = {} → {}{}", formats::IndexText(*first.info, example.index),
+                    ElementText(first.info->type, example.source_code),
+                    ElementText(first.to, example.result_code), first.scaled ? " × its scale" : "");
+    const std::string lead = fmt::format("{} of {} values {}; first: ", RoundedCount(count),
+                                         RoundedCount(summary.Values()), offence.said);
+    const std::size_t room = RoomIn(columns, 1 + TextWidth(lead) + TextWidth(fact));
+    texts.push_back(
+        lead + report::DistinctName(words::Escape(first.info->name), room, summary.names) + fact);
+  }
+  return texts;
+}
+
 std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour,
                       std::size_t columns) {
   std::string text = Styled(Heading(summary, columns), Style::kBold, colour) + "\n\n";
@@ -319,12 +319,14 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
   } else if (summary.cast.empty() && summary.texts.empty()) {
     text += " nothing was selected: the tensors were copied unchanged\n";
   } else if (!summary.cast.empty()) {
-    text += TensorRows(summary, verbose, colour, columns) + "\n" + OffenceLines(summary, columns);
+    text += TensorRows(summary, verbose, colour, columns) + "\n";
+    for (const std::string& offence : OffenceTexts(summary, columns)) text += " " + offence + "\n";
   }
   text += TextLines(summary, columns);
   text += LeftAloneLines(summary, columns);
-  for (const std::string& advice : AdviceTexts(summary, columns))
-    text += AdviceLines(advice, columns);
+  for (const AdviceLine& advice : AdviceLines(summary, columns)) {
+    text += WrappedAdvice(advice.text, columns);
+  }
   if (!summary.reading_hint.empty())
     text += Wrapped(" read it with:", summary.reading_hint, std::min(columns, kReportColumns)) +
             summary.reading_code;

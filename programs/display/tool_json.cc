@@ -10,7 +10,6 @@
 
 #include "display/tensor_text.h"
 #include "formats/element_index.h"
-#include "shell/streams.h"
 #include "tensorcast/explain.hpp"
 #include "words/utf8.h"
 
@@ -141,6 +140,17 @@ Json TensorJson(const formats::TensorInfo& info) {
   return json;
 }
 
+Json ExponentsJson(const convert::ExponentCounts& exponents) {
+  if (exponents.sampled == 0) return {};
+  Json json = Json::object();
+  json["sampled"] = exponents.sampled;
+  json["zeros"] = exponents.zeros;
+  json["not_finite"] = exponents.not_finite;
+  json["first_exponent"] = exponents.counts.empty() ? Json() : Json(exponents.first);
+  json["counts"] = exponents.counts;
+  return json;
+}
+
 Json TypeJson(DataType type) {
   return type == DataType::kUndefined ? Json() : Json(TypeName(type));
 }
@@ -154,7 +164,7 @@ std::string JsonText(const Json& json) {
 
 std::string IndentedJson(std::string_view json) { return JsonText(json::JsonOrNull(json)); }
 
-JsonPrinter::JsonPrinter(std::string_view command) {
+JsonPrinter::JsonPrinter(std::string_view command, TakeText print) : print_(std::move(print)) {
   Open('{');
   Member("schema_version", kJsonSchemaVersion);
   Member("command", command);
@@ -162,7 +172,7 @@ JsonPrinter::JsonPrinter(std::string_view command) {
 
 void JsonPrinter::End() {
   Close('}');
-  Print("\n");
+  print_("\n");
 }
 
 void JsonPrinter::Member(std::string_view key, const Json& value) {
@@ -188,12 +198,12 @@ void JsonPrinter::BeginObject() {
 void JsonPrinter::EndObject() { Close('}'); }
 
 void JsonPrinter::NewLine() {
-  Print("\n");
-  Print(std::string(depth_ * kIndent, ' '));
+  print_("\n");
+  print_(std::string(depth_ * kIndent, ' '));
 }
 
 void JsonPrinter::Separate() {
-  if (!empty_) Print(",");
+  if (!empty_) print_(",");
   NewLine();
   empty_ = false;
 }
@@ -202,7 +212,7 @@ void JsonPrinter::Key(std::string_view key) {
   Separate();
   std::string text = JsonText(Json(key));
   text.back() = ':';
-  Print(text + " ");
+  print_(text + " ");
 }
 
 void JsonPrinter::Value(const Json& value) {
@@ -211,15 +221,15 @@ void JsonPrinter::Value(const Json& value) {
   const std::string indent(depth_ * kIndent, ' ');
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    Print(std::string_view(text).substr(begin, end + 1 - begin));
-    Print(indent);
+    print_(std::string_view(text).substr(begin, end + 1 - begin));
+    print_(indent);
     begin = end + 1;
   }
-  Print(std::string_view(text).substr(begin));
+  print_(std::string_view(text).substr(begin));
 }
 
 void JsonPrinter::Open(char bracket) {
-  Print({&bracket, 1});
+  print_({&bracket, 1});
   ++depth_;
   empty_ = true;
 }
@@ -227,7 +237,7 @@ void JsonPrinter::Open(char bracket) {
 void JsonPrinter::Close(char bracket) {
   --depth_;
   if (!empty_) NewLine();
-  Print({&bracket, 1});
+  print_({&bracket, 1});
   empty_ = false;
 }
 

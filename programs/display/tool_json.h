@@ -6,19 +6,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "convert/exponents.h"
 #include "convert/request_json.h"
 #include "formats/tensor_info.h"
 #include "json/ordered_json.h"
+#include "shell/streams.h"
 #include "tensorcast/report.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
 
 using Json = json::OrderedJson;
+
+// Where a text goes, piece by piece.
+using TakeText = std::function<void(std::string_view)>;
 
 // Every JSON the tool writes has it; it is raised when a member changes its meaning or goes away.
 inline constexpr int kJsonSchemaVersion = 1;
@@ -40,6 +46,8 @@ enum class ResultIs : std::uint8_t { kValue, kCodeOfScale };
 Json LossOfTensorJson(const formats::TensorInfo& info, const LossReport& loss,
                       ResultIs result = ResultIs::kValue);
 Json TensorJson(const formats::TensorInfo& info);
+// Null where nothing was counted.
+Json ExponentsJson(const convert::ExponentCounts& exponents);
 // The type's name; null where none is known.
 Json TypeJson(DataType type);
 // Indented, with a newline at the end.
@@ -47,13 +55,14 @@ std::string JsonText(const Json& json);
 // JSON that is text, as JsonText writes it.
 std::string IndentedJson(std::string_view json);
 
-// Prints a document, one object, to stdout as JsonText would give it, member by member: a
-// checkpoint may have many tensors, and a tree of what is said of each takes kilobytes. Begin and
-// End nest; members have keys, elements of arrays have none.
+// Prints a document, one object, as JsonText would give it, member by member: a checkpoint may have
+// many tensors, and a tree of what is said of each takes kilobytes. Begin and End nest; members
+// have keys, elements of arrays have none.
 class JsonPrinter {
  public:
-  // Begins with the members that every document of the tool has.
-  explicit JsonPrinter(std::string_view command);
+  // Begins with the members that every document of the tool has. `print` takes what is printed,
+  // piece by piece: Print (shell/streams.h), or what writes a file.
+  explicit JsonPrinter(std::string_view command, TakeText print = tool::Print);
   void End();  // once, after all else; a document that an error cut short has none
 
   void Member(std::string_view key, const Json& value);
@@ -80,6 +89,7 @@ class JsonPrinter {
   void Open(char bracket);
   void Close(char bracket);
 
+  TakeText print_;
   std::size_t depth_ = 0;
   bool empty_ = true;  // nothing stands yet in what is open
 };

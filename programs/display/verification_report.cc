@@ -43,13 +43,7 @@ TableRow RowOf(const FaultyTensor& tensor) {
   TableRow row;
   row.style = Style::kRed;
   row.cells = {words::Escape(tensor.name), std::string(WordsOf(tensor.fault).row)};
-  if (tensor.different != 0) {
-    row.cells.push_back(fmt::format(
-        "{}, {} {}", words::CountText(tensor.different, tensor.is_text ? "text" : "byte"),
-        tensor.different == 1 ? "at" : "the first at", tensor.first));
-  } else if (!tensor.found.empty()) {
-    row.cells.push_back(fmt::format("{}, not {}", tensor.found, tensor.made));
-  }
+  if (const std::string text = FaultText(tensor); !text.empty()) row.cells.push_back(text);
   return row;
 }
 
@@ -81,7 +75,23 @@ std::string AskedText(const VerificationSummary& summary) {
                      kTold[static_cast<std::size_t>(summary.told_by)]);
 }
 
-std::string Sentence(const VerificationSummary& summary) {
+}  // namespace
+
+std::string FaultText(const FaultyTensor& tensor) {
+  if (tensor.different != 0) {
+    return fmt::format("{}, {} {}",
+                       words::CountText(tensor.different, tensor.is_text ? "text" : "byte"),
+                       tensor.different == 1 ? "at" : "the first at", tensor.first);
+  }
+  return tensor.found.empty() ? "" : fmt::format("{}, not {}", tensor.found, tensor.made);
+}
+
+std::string FaultyFileText(const convert::FaultyFile& file) {
+  return fmt::format("the file {} {}", words::EscapeName(file.name),
+                     file.is_missing ? "is missing" : "has other contents");
+}
+
+std::string VerdictText(const VerificationSummary& summary) {
   const convert::Verification& found = summary.found;
   const std::string_view expected =
       summary.plan != nullptr ? "what the conversion makes" : "what the record says";
@@ -103,8 +113,6 @@ std::string Sentence(const VerificationSummary& summary) {
                      wrong == 1 ? "is" : "are", expected);
 }
 
-}  // namespace
-
 void PrintVerificationTable(const VerificationSummary& summary, bool verbose) {
   constexpr std::size_t kRowsShown = 24;
   const convert::Verification& found = summary.found;
@@ -123,18 +131,15 @@ void PrintVerificationTable(const VerificationSummary& summary, bool verbose) {
     Print("\n");
   }
   for (const convert::FaultyFile& one : found.files) {
-    Print(Wrapped("",
-                  fmt::format("the file {} {}", words::EscapeName(one.name),
-                              one.is_missing ? "is missing" : "has other contents"),
-                  columns));
+    Print(Wrapped("", FaultyFileText(one), columns));
   }
-  Print(Wrapped("", Sentence(summary), columns));
+  Print(Wrapped("", VerdictText(summary), columns));
 }
 
-void PrintVerificationJson(const VerificationSummary& summary) {
+void PrintVerificationJson(const VerificationSummary& summary, const TakeText& print) {
   constexpr std::string_view kTold[] = {"flags", "output", "record"};
   const convert::Verification& found = summary.found;
-  JsonPrinter json("verify");
+  JsonPrinter json("verify", print);
   const bool is_made = summary.plan != nullptr;
   json.Member("input", is_made ? Json(summary.plan->files.front().input) : Json());
   json.Member("output", summary.output);

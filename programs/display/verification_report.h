@@ -8,6 +8,7 @@
 
 #include "convert/conversion_plan.h"
 #include "convert/verification.h"
+#include "display/tool_json.h"
 
 namespace tensorcast::tool {
 
@@ -24,7 +25,12 @@ struct VerificationSummary {
 // A row for each tensor that is not right, or the first of many; fitted to the terminal.
 void PrintVerificationTable(const VerificationSummary& summary, bool verbose);
 // All of them. The same bytes for the same input and arguments.
-void PrintVerificationJson(const VerificationSummary& summary);
+void PrintVerificationJson(const VerificationSummary& summary, const TakeText& print);
+
+// In words: what is wrong with a tensor beyond its kind, with a file, and what all of it comes to.
+std::string FaultText(const convert::FaultyTensor& tensor);
+std::string FaultyFileText(const convert::FaultyFile& file);
+std::string VerdictText(const VerificationSummary& summary);
 
 }  // namespace tensorcast::tool
 

@@ -259,10 +259,11 @@ CommandLine::CommandLine(const std::string& name, const std::string& description
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::AddCommand(const std::string& name, const std::string& description) {
-  return {app_->add_subcommand(name, description)->group("Commands"), &run_};
+  return {app_->add_subcommand(name, description)->group("Commands"), &run_, &arguments_};
 }
 
 int CommandLine::Run(const std::vector<std::string>& arguments) {
+  arguments_ = arguments;
   std::vector<std::string> reversed;  // as CLI11 wants them
   for (const std::string& argument : arguments) reversed.push_back(Argument(argument));
   std::reverse(reversed.begin(), reversed.end());

@@ -44,11 +44,12 @@ class Option {
 // One command; copies are the same one. What values and flags are read into outlives the parsing.
 class Command {
  public:
-  Command(CLI::App* app, std::function<int()>* run, std::string title = {})
-      : app_(app), run_(run), title_(std::move(title)) {}
+  Command(CLI::App* app, std::function<int()>* run, const std::vector<std::string>* arguments,
+          std::string title = {})
+      : app_(app), run_(run), arguments_(arguments), title_(std::move(title)) {}
 
   // The same command, to which options are added under a title of --help.
-  Command Under(const std::string& title) const { return {app_, run_, title}; }
+  Command Under(const std::string& title) const { return {app_, run_, arguments_, title}; }
 
   // `names` are "-o,--output", or of a positional "IN"; behind a blank stands what --help writes
   // for the value: "--to TYPE", "--saturate true|false". A Value is a string, an optional or a list
@@ -65,11 +66,14 @@ class Command {
 
   // In `run`: the names of all options, flags and positionals that stand on the command line.
   std::vector<std::string> Given() const;
+  // In `run`: the command line, from the command's name on.
+  const std::vector<std::string>& Arguments() const { return *arguments_; }
 
  private:
   CLI::App* app_;
   std::function<int()>* run_;  // of the command line: that of the command chosen
-  std::string title_;          // of the options that are added; empty: that of all others
+  const std::vector<std::string>* arguments_;
+  std::string title_;  // of the options that are added; empty: that of all others
 };
 
 class CommandLine {
@@ -94,6 +98,7 @@ class CommandLine {
   std::unique_ptr<CLI::App> app_;
   std::string (*version_)();
   std::function<int()> run_;  // of the command chosen
+  std::vector<std::string> arguments_;
 };
 
 }  // namespace tensorcast::tool

@@ -21,7 +21,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from . import _core
+from . import _core, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text
 from .conversion import Path, Plan, Rules, plan
 from .errors import ArgumentError, ContentsError, Error, FileError, KindError, UnsupportedError, reworded
@@ -118,7 +118,8 @@ def convert(
     units = made.units(unit_bytes)
     with contextlib.closing(_Teller(made, units, progress)) as teller, made.begin(overwrite=overwrite) as outputs:
         shared = {"version": _version(), "plan": made.to_json(), "handle": outputs.handle,
-                  "inputs": _states(made), "loss": measures, "threads": cpus}
+                  "inputs": _states(made), "loss": measures, "threads": cpus,
+                  "storage_options": more.get("storage_options")}
         if not ray.is_initialized():
             ray.init()
         options = {"num_cpus": cpus, "max_retries": max_retries, "retry_exceptions": False, **(task_options or {})}
@@ -230,6 +231,8 @@ class _Teller:
 def _whole_path(path: Any, what: str) -> str:
     """From the root: workers have a working folder of their own."""
     text = path_text(path, what)
+    if sources.is_url(text):
+        return text
     return os.path.abspath(text) + ("/" if text.endswith("/") else "")
 
 
@@ -297,5 +300,5 @@ def _plan_of(shared: dict[str, Any]) -> Plan:
             if (state.st_size, state.st_mtime_ns) != (size, written_at):
                 raise ContentsError(f"{path}: is another file here than where convert was called, or was rewritten: "
                                     "every machine needs the same folder under this path")
-        _last_plan = (key, Plan.from_json(shared["plan"]))
+        _last_plan = (key, Plan.from_json(shared["plan"], storage_options=shared["storage_options"]))
     return _last_plan[1]

@@ -56,10 +56,11 @@ TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
 // Runs jobs of one file, of which job j has the index index_of[j] for `measured`.
 std::uint64_t RunFile(const PlanState& state, std::size_t index, std::span<const TensorJob> jobs,
                       const std::function<std::size_t(std::size_t)>& index_of,
-                      const RunSettings& settings, OutputsState* outputs,
-                      const Measured& measured) {
+                      const RunSettings& settings, OutputsState* outputs, const Measured& measured,
+                      bool count_exponents = false) {
   const PlannedFile& file = state.files[index];
   JobOptions options = OptionsOf(state, file, settings);
+  options.count_exponents = count_exponents;
   options.measure = measured != nullptr;
   options.measured = [&](std::size_t j, std::size_t, const JobMeasure& measure) {
     measured(index_of(j), measure);
@@ -205,7 +206,7 @@ void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interru
 }
 
 std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
-                      const Measured& measured) {
+                      const Measured& measured, bool count_exponents) {
   state.interrupt->Set(settings.interrupted);
   std::uint64_t bytes = 0;
   for (std::size_t f = 0; f < state.files.size(); ++f) {
@@ -222,7 +223,7 @@ std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsStat
     bytes += RunFile(
         state, f, jobs,
         [&](std::size_t j) { return file.first_job + (outputs == nullptr ? places[j] : j); },
-        settings, outputs, measured);
+        settings, outputs, measured, count_exponents);
   }
   return bytes;
 }

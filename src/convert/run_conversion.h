@@ -49,9 +49,10 @@ void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interru
 using Measured = std::function<void(std::size_t index, const JobMeasure& measure)>;
 
 // Runs every job; without outputs those whose loss can be measured. Without `measured` no loss is.
-// Returns the bytes that were read and written. Throws what RunJobs throws.
+// `count_exponents`: what is measured has them. Returns the bytes that were read and written.
+// Throws what RunJobs throws.
 std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
-                      const Measured& measured);
+                      const Measured& measured, bool count_exponents = false);
 // The same of ranges.
 std::uint64_t RunRanges(PlanState& state, std::span<const JobRange> ranges,
                         const RunSettings& settings, OutputsState* outputs,

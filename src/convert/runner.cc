@@ -81,7 +81,10 @@ class Run {
  public:
   Run(const TensorReader& reader, std::span<const TensorJob> jobs, TensorWriter* writer,
       const JobOptions& options)
-      : reader_(reader),
+      : counting_(options.count_exponents && options.measure
+                      ? std::make_unique<CountingReader>(reader)
+                      : nullptr),
+        reader_(counting_ != nullptr ? *counting_ : reader),
         requests_(jobs),
         writer_(writer),
         options_(options),
@@ -91,6 +94,9 @@ class Run {
     for (const TensorJob& job : jobs) {
       if (!IsWanted(job)) continue;
       const TensorInfo& info = reader.contents().tensors.at(job.tensor);
+      if (counting_ != nullptr && !job.to.empty() && !IsTextJob(reader, job)) {
+        counting_->Want(job.tensor);
+      }
       const std::uint64_t bytes = BytesIn(job, info);
       const std::optional<std::uint32_t> group =
           IsQuantiseJob(job) ? GroupOf(job, options) : std::nullopt;
@@ -199,7 +205,9 @@ class Run {
     if (IsInterrupted()) throw Interrupted();
     if (!options_.measure) return;
     for (Job& job : jobs_) {
-      for (std::size_t type = 0; type < job.casts.size(); ++type) Finish(job, type);
+      if (job.casts.empty()) continue;
+      const ExponentCounts exponents = ExponentsOf(job.tensor);
+      for (std::size_t type = 0; type < job.casts.size(); ++type) Finish(job, type, exponents);
     }
   }
 
@@ -235,7 +243,15 @@ class Run {
                                                  Show(job.tensor);
                                                });
     if (made.loss == nullptr || !options_.measured) return;
-    options_.measured(index, 0, {*made.loss, made.gain_db});
+    const ExponentCounts exponents = ExponentsOf(job.tensor);
+    options_.measured(index, 0, {*made.loss, made.gain_db, Given(exponents)});
+  }
+
+  ExponentCounts ExponentsOf(std::size_t tensor) {
+    return counting_ != nullptr ? counting_->Take(tensor) : ExponentCounts();
+  }
+  static const ExponentCounts* Given(const ExponentCounts& exponents) {
+    return exponents.sampled != 0 ? &exponents : nullptr;
   }
 
   void RunRepack(const TensorJob& job) {
@@ -395,16 +411,19 @@ class Run {
   }
 
   // Adds what a tensor's cast lost to the totals, and lets it go.
-  void Finish(Job& job, std::size_t type) {
+  void Finish(Job& job, std::size_t type, const ExponentCounts& exponents) {
     Cast& cast = job.casts[type];
     if (cast.meter == nullptr) {  // no element
       cast.meter = std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast);
     }
     CheckStatus(totals_[cast.total]->Merge(*cast.meter), *job.info);
-    if (options_.measured) options_.measured(job.request, type, {*cast.meter});
+    if (options_.measured) {
+      options_.measured(job.request, type, {*cast.meter, std::nullopt, Given(exponents)});
+    }
     cast.meter.reset();
   }
 
+  const std::unique_ptr<CountingReader> counting_;  // null: nothing is counted
   const TensorReader& reader_;
   const std::span<const TensorJob> requests_;
   TensorWriter* const writer_;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/exponents.h"
 #include "convert/shared_globals.h"
 #include "convert/type_list.h"
 #include "formats/tensor_reader.h"
@@ -55,12 +56,15 @@ struct JobMeasure {
   LossMeter& loss;
   // Where its scales were searched: by how many decibels less than by the plain rule.
   std::optional<double> gain_db = std::nullopt;
+  // Of the tensor's values as they are read, for the first of its jobs (JobOptions).
+  const ExponentCounts* exponents = nullptr;
 };
 
 struct JobOptions {
   CastOptions cast;
   Target target = Target::kBest;
   bool measure = true;           // what every cast of numbers loses
+  bool count_exponents = false;  // how the magnitudes of what is measured lie
   Executor* executor = nullptr;  // none: the calling thread alone
   // What all buffers together may take. It bounds the chunks in flight and their size; the results
   // do not depend on it.

@@ -1,0 +1,89 @@
+// The form is told by the ending, as that of all files.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "display/report_file.h"
+
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "files/error.h"
+#include "files/system.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using core::ErrorKind;
+using files::Error;
+
+constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
+
+// Whether a file stands at `path`, in the directory or below it.
+bool StandsIn(const std::filesystem::path& path, const std::filesystem::path& directory) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) return false;
+  const std::filesystem::path whole = std::filesystem::canonical(path, error);
+  if (error) return false;
+  const std::filesystem::path inside =
+      whole.lexically_relative(std::filesystem::canonical(directory, error));
+  return !error && !inside.empty() && *inside.begin() != "..";
+}
+
+}  // namespace
+
+ReportFile::ReportFile(const std::string& path, bool overwrite, std::vector<std::string> inputs,
+                       const std::string& output)
+    : path_(path), create_{.overwrite = overwrite, .inputs = std::move(inputs)} {
+  if (path_.empty()) return;
+  const std::string ending = std::filesystem::path(path_).extension().string();
+  if (ending == ".html") {
+    form_ = Form::kPage;
+  } else if (ending == ".json") {
+    form_ = Form::kJson;
+  } else if (ending == ".csv") {
+    form_ = Form::kCsv;
+  } else {
+    throw Error(
+        ErrorKind::kArguments,
+        fmt::format("--report: '{}' has to end in .html, .json or .csv", words::EscapeName(path_)));
+  }
+  if (std::filesystem::path(path_).lexically_normal() ==
+      std::filesystem::path(output).lexically_normal()) {
+    throw Error(ErrorKind::kArguments, "--report names the output; give the report its own file");
+  }
+  for (const std::string& input : create_.inputs) {
+    if (!StandsIn(path_, input)) continue;
+    throw Error(ErrorKind::kArguments,
+                fmt::format("--report: {} is a file of the input; give the report another name",
+                            words::PathText(path_)));
+  }
+  files::CheckOutput(path_, 0, create_);
+}
+
+void ReportFile::Write(const RunReport& report) const {
+  if (path_.empty()) return;
+  files::OutputFile file(path_, 0, create_);
+  std::string text;
+  std::uint64_t written = 0;
+  const auto write = [&] {
+    file.Write(written, std::as_bytes(std::span(text)));
+    written += text.size();
+    text.clear();
+  };
+  const TakeText take = [&](std::string_view piece) {
+    text += piece;
+    if (text.size() >= kWrittenAtOnce) write();
+  };
+  switch (form_) {
+    case Form::kPage: PrintReportPage(report, take); break;
+    case Form::kJson: report.print_json(take); break;
+    case Form::kCsv: PrintReportCsv(report, take); break;
+  }
+  write();
+  file.Commit();
+}
+
+}  // namespace tensorcast::tool
