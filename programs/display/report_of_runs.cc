@@ -48,7 +48,8 @@ std::string SharePart(std::uint64_t count, std::uint64_t whole) {
 }
 
 ReportFact WorstFact(const LossSum& sum) {
-  return {"Worst SNR", sum.worst ? SnrText(sum.worst_loss) + " dB" : "–",
+  return {"Worst SNR",
+          sum.worst && sum.worst_loss.compared > 0 ? SnrText(sum.worst_loss) + " dB" : "–",
           sum.worst ? words::Escape(*sum.worst) : ""};
 }
 
@@ -90,11 +91,16 @@ struct TypeSum {
   std::vector<double> decibels;
 };
 
+// One that is not known is below every other.
+std::string KnownDecibel(double decibel) {
+  return std::isinf(decibel) && decibel < 0 ? "?" : DecibelText(decibel);
+}
+
 std::string MedianText(std::vector<double>& decibels) {
   if (decibels.empty()) return "–";
   const auto middle = decibels.begin() + static_cast<std::ptrdiff_t>(decibels.size() / 2);
   std::nth_element(decibels.begin(), middle, decibels.end());
-  return DecibelText(*middle);
+  return KnownDecibel(*middle);
 }
 
 ReportTable TypeTable(const ConversionSummary& summary) {
@@ -119,7 +125,7 @@ ReportTable TypeTable(const ConversionSummary& summary) {
     table.rows.push_back({name, RoundedCount(sum.tensors), RoundedCount(sum.elements),
                           BytesText(sum.before), BytesText(sum.after),
                           BitsPart(sum.after, sum.elements),
-                          DecibelText(std::ranges::min(sum.decibels)), MedianText(sum.decibels),
+                          KnownDecibel(std::ranges::min(sum.decibels)), MedianText(sum.decibels),
                           ShareText(sum.gone, sum.elements)});
   }
   return table;

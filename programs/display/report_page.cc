@@ -77,7 +77,7 @@ class WordColumn {
 class FigureColumn {
  public:
   void Add(std::optional<double> value, bool is_decibel = false) {
-    has_any_ = has_any_ || (value && *value != 0);
+    has_any_ = has_any_ || (value && (is_decibel || *value != 0));
     rows_.Add(!value ? "null" : is_decibel ? Decibel(*value) : Figure(*value));
   }
   bool HasAny() const { return has_any_; }
@@ -208,8 +208,13 @@ template <class Range, class Made> std::string ListOf(const Range& range, const 
 
 std::string TextList(const std::vector<std::string>& texts) { return ListOf(texts, JsonOf); }
 
-std::string LimitsJson(DataType type) {
-  const TypeLimits limits = LimitsOf(type);
+// Of a value below the half of the first a cast makes zero.
+std::string LimitsJson(DataType type, bool is_scaled) {
+  TypeLimits limits = LimitsOf(type);
+  const TypeInfo* const row = FindType(type);
+  if (row != nullptr && row->is_integer() && row->bits >= 8 && !is_scaled) {
+    limits.least_positive = 2;  // such casts truncate
+  }
   return fmt::format("[{},{},{}]", limits.least_positive, limits.least_normal, limits.greatest);
 }
 
@@ -233,14 +238,14 @@ std::string HeadJson(const RunReport& report) {
           });
   json += ",\"targets\":" + ListOf(report.targets, [](const ReportTarget& target) {
             return fmt::format("[{},{},{}]", JsonOf(target.name), target.is_scaled ? 1 : 0,
-                               LimitsJson(target.type));
+                               LimitsJson(target.type, target.is_scaled));
           });
   // What else a tensor could become, for its histogram.
   constexpr DataType kOthers[] = {
       DataType::kBfloat16,   DataType::kFloat16,    DataType::kFloat8E5M2, DataType::kFloat8E4M3FN,
       DataType::kFloat6E3M2, DataType::kFloat6E2M3, DataType::kFloat4E2M1};
   return json + ",\"others\":" + ListOf(kOthers, [](DataType type) {
-           return fmt::format("[{},0,{}]", JsonOf(TypeName(type)), LimitsJson(type));
+           return fmt::format("[{},0,{}]", JsonOf(TypeName(type)), LimitsJson(type, false));
          });
 }
 
