@@ -241,7 +241,7 @@ std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::C
                                   measured, progress);
     code = end.exit_code;
     if (!end.is_complete) return std::nullopt;
-    summary.bytes_moved = end.bytes_moved;
+    if (end.bytes_moved != 0) summary.bytes_moved = end.bytes_moved;
     summary.output_bytes = end.output_bytes;
     SetReadingHint(std::move(end.reading_hint), summary);
     findings = std::move(end.findings);

@@ -50,7 +50,7 @@ void AddResumeFlags(Command command, ResumeFlags& flags) {
   command
       .AddFlag("--resume[=strict]", flags.resume,
                "Keep what is done in OUT.partial, and go on where an interrupted run has stopped; "
-               "strict: inputs are told by the digests of all their bytes")
+               "--resume=strict tells inputs by the digests of all their bytes")
       .Excludes("--dry-run");
   command
       .AddOption("--part K/N", flags.part,

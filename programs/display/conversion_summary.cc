@@ -154,11 +154,10 @@ void SayBefore(const PlanState& state) {
 }
 
 void SayWritten(const ConversionSummary& summary) {
-  // Of a run that others had done nothing is moved.
   const std::string speed =
-      summary.bytes_moved == 0
-          ? std::string()
-          : ", " + SpeedText(static_cast<double>(summary.bytes_moved) / summary.seconds);
+      summary.bytes_moved
+          ? ", " + SpeedText(static_cast<double>(*summary.bytes_moved) / summary.seconds)
+          : std::string();
   Say(fmt::format(" wrote {}, {} in {}{}, peak memory {}\n", words::Escape(summary.output),
                   BytesText(summary.output_bytes), SecondsText(summary.seconds), speed,
                   BytesText(PeakMemory())));

@@ -69,8 +69,9 @@ struct ConversionSummary {
   std::string reading_code;  // Python, whole lines; empty: the hint says all
   // JSON that config.json needs; empty: nothing, or it stands there.
   std::string quantization_config;
-  bool writes_config = false;     // the output is a directory that has config.json
-  std::uint64_t bytes_moved = 0;  // read and written
+  bool writes_config = false;  // the output is a directory that has config.json
+  // Read and written; nothing where other processes have done it.
+  std::optional<std::uint64_t> bytes_moved = {};
   double seconds = 0;
   report::CanHold can_hold;
   // Whether --keep would leave a tensor of the input alone, if it were of its kind.

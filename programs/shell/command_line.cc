@@ -78,7 +78,7 @@ class HelpFormatter : public CLI::Formatter {
     const std::string value = option->get_type_size() != 0 ? option->get_type_name() : "";
     // Only a set of words says more than an argument's name.
     if (!value.empty() && (!is_positional || value.find('|') != std::string::npos)) {
-      name += (value.starts_with("[=") ? "" : " ") + value;
+      name += " " + value;
     }
     if (option->get_expected_max() > 1) name += " ...";
     std::string text = option->get_description();
@@ -231,7 +231,7 @@ Option Command::AddFlag(const std::string& names, std::string& value, const std:
   flag->check([word](const std::string& given) {
     return given == "true" || given == word ? std::string() : given + ": is not " + word;
   });
-  flag->type_name("[=" + word + "]");
+  flag->type_name("");
   if (!title_.empty()) flag->group(title_);
   return Option(flag);
 }

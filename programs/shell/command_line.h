@@ -57,7 +57,8 @@ class Command {
   template <class Value>
   Option AddOption(const std::string& names, Value& value, const std::string& help);
   Option AddFlag(const std::string& names, bool& is_given, const std::string& help);
-  // A flag that may have a word behind a '=', the one in "--resume[=strict]"; alone it is "true".
+  // A flag that may have a word behind a '=', the one in "--resume[=strict]", which `help` tells
+  // of; alone it is "true".
   Option AddFlag(const std::string& names, std::string& value, const std::string& help);
 
   // What the command does where it is chosen, and its exit code (exit_codes.h). May throw

@@ -135,7 +135,9 @@ ResumableRun::ResumableRun(PlanState& state, const ResumeOptions& options,
       options_(options),
       work_((RequireResumable(state.files.front()), WorkPath(state.files.front().output)),
             options.parts != 0, [&] { files::StopIfInterrupted(settings.interrupted); }),
-      identity_{options.is_strict, options.has_losses, options.unit_bytes} {
+      identity_{.is_strict = options.is_strict,
+                .has_losses = options.has_losses,
+                .unit_bytes = options.unit_bytes} {
   state.interrupt->Set(settings.interrupted);
   const PlannedFile& file = state.files.front();
   if (const std::optional<std::string> head = work_.Head()) {

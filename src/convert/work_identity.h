@@ -21,7 +21,7 @@ struct WorkOptions {
   // Of the output: the number of its file or directory, and what a report says of it.
   std::uint64_t output = 0;
   std::uint64_t output_bytes = 0;
-  std::string reading_hint;
+  std::string reading_hint = {};
 };
 
 // As JSON, docs/conversion_plan.md has the members. Each input by its size, its number, the times
