@@ -56,8 +56,8 @@ class TENSORCAST_API FileRefused : public std::runtime_error {
 };
 
 // Called from several threads at once. Paths are those that the request has, and what lies below
-// them, names divided by '/'. What these throw but FileRefused is taken to pass: the call is made
-// again (MountOptions::tries).
+// them, names divided by '/'. What these throw, each a std::exception, is taken to pass but for
+// FileRefused: the call is made again (MountOptions::tries).
 class TENSORCAST_API FileSystem {
  public:
   virtual ~FileSystem();
@@ -94,8 +94,8 @@ class TENSORCAST_API Mount {
   ~Mount();  // ends the threads that read ahead, once their calls return
 
   // Paths that begin with `prefix`, which has "://" in it, lead to the file system; where several
-  // fit, the longest says. kBadInput: it has no "://", or is lent already; or an option is 0 that
-  // must not be.
+  // fit, the longest says, and of equal ones the last that was lent. kBadInput: it has no "://"; or
+  // an option is 0 that must not be.
   static Status Make(const std::string& prefix, std::shared_ptr<FileSystem> files,
                      const MountOptions& options, Mount* mount, std::string* error = nullptr);
 

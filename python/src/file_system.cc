@@ -127,6 +127,9 @@ class PythonMount {
     mount_ = Mount();
   }
 
+  // For the child of a fork, which has none of the threads.
+  void Abandon() { (void)new Mount(std::move(mount_)); }
+
  private:
   Mount mount_;
 };
@@ -139,7 +142,8 @@ void BindFileSystem(nb::module_& m) {
            [](PythonMount* self, nb::handle prefix, nb::object files, int first_pause_ms) {
              new (self) PythonMount(FromStr(prefix), std::move(files), first_pause_ms);
            })
-      .def("close", &PythonMount::Close);
+      .def("close", &PythonMount::Close)
+      .def("abandon", &PythonMount::Abandon);
 }
 
 }  // namespace tensorcast::python

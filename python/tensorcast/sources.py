@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import errno
 import importlib
+import os
 import re
 import threading
 import weakref
@@ -102,7 +103,7 @@ class _Mounted:
                 return
         self.core.close()  # waits for calls that are on, which may want the lock
         with _changed:
-            del _mounted[self.prefix]
+            _mounted.pop(self.prefix, None)
             _changed.notify_all()
 
 
@@ -116,6 +117,19 @@ def _close_all() -> None:
     # A thread that reads ahead must not be in Python when the interpreter ends.
     for mounted in list(_all):
         mounted.core.close()
+
+
+def _abandon_all() -> None:
+    """In the child of a fork: what was open stays with the parent, whose threads read it."""
+    global _changed
+    _changed = threading.Condition(threading.RLock())
+    for mounted in list(_all):
+        mounted.core.abandon()
+    _all.clear()
+    _mounted.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _mount(url: str, options: dict[str, Any]) -> _Mounted:

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files/mounted_files.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -124,7 +123,7 @@ std::shared_ptr<MountedFiles> MountedAt(std::string_view path) {
   std::shared_ptr<MountedFiles> longest;
   for (const auto& one : table.mounted) {
     if (path.starts_with(one->prefix()) &&
-        (longest == nullptr || one->prefix().size() > longest->prefix().size())) {
+        (longest == nullptr || one->prefix().size() >= longest->prefix().size())) {
       longest = one;
     }
   }
@@ -176,9 +175,6 @@ Status Mount::Make(const std::string& prefix, std::shared_ptr<FileSystem> files,
     files::MountTable& table = files::TheMountTable();
     {
       const std::lock_guard lock(table.mutex);
-      const bool is_lent = std::ranges::any_of(
-          table.mounted, [&](const auto& one) { return one->prefix() == prefix; });
-      if (is_lent) refuse("a file system is lent under this prefix already");
       table.mounted.push_back(made.files_);
     }
     *mount = std::move(made);

@@ -45,7 +45,8 @@ class MountedFiles : public std::enable_shared_from_this<MountedFiles> {
   ReadAhead ranges_;
 };
 
-// The one whose prefix is the longest that fits; null for a file of the machine.
+// The one whose prefix is the longest that fits, of equal ones the last that was lent; null for a
+// file of the machine.
 std::shared_ptr<MountedFiles> MountedAt(std::string_view path);
 
 }  // namespace tensorcast::files

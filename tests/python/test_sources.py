@@ -476,3 +476,22 @@ def test_opened_and_closed_at_once(memory):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_forked(server):
+    """A child opens again what its parent has open, and ends; the parent's goes on."""
+    url, data = some_file(server, elements=6 * MIB)
+    code = ("import os, sys, warnings, numpy as np, tensorcast as tc\n"
+            "warnings.simplefilter('ignore', DeprecationWarning)  # of threads and fork\n"
+            f"f = tc.open({url!r})\n"
+            "want = f['w'].sum()\n"
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            f"    with tc.open({url!r}) as again:\n"
+            "        assert again['w'].sum() == want\n"
+            "    sys.exit(0)\n"
+            "assert os.waitpid(child, 0)[1] == 0 and f['w'].sum() == want\n"
+            "print(want)\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert np.float32(done.stdout) == data.sum()
