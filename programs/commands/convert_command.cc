@@ -228,8 +228,10 @@ std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::C
   if (!flags.no_report || !limits.empty()) {
     measured = [&](std::size_t job, const convert::JobMeasure& measure) {
       const convert::Decision& decision = file.DecisionOf(job);
-      summary.cast.Add(file.TensorOf(job), decision.to, decision.text, decision.is_companion,
-                       measure.loss.Report(), decision.scaled, measure.gain_db);
+      const LossReport loss = measure.loss.Report();
+      if (flags.record) summary.recorded[file.TensorOf(job).name] = convert::FiguresOf(loss);
+      summary.cast.Add(file.TensorOf(job), decision.to, decision.text, decision.is_companion, loss,
+                       decision.scaled, measure.gain_db);
       if (!count_exponents) return;
       summary.exponents.push_back(measure.exponents != nullptr ? *measure.exponents
                                                                : convert::ExponentCounts());
@@ -323,7 +325,7 @@ int Convert(const ConvertFlags& flags) {
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Report(flags, summary);
   if (!flags.cast.quiet) SayWritten(summary);
-  if (flags.record) convert::WriteRecord(state, flags.force, settings);
+  if (flags.record) convert::WriteRecord(state, flags.force, settings, summary.recorded);
   report.Write(ReportOf(summary, [&](const std::vector<std::string>& more) {
     return CommandAgainText(flags.arguments, more);
   }));

@@ -89,11 +89,13 @@ int VerifyOutput(const VerifyFlags& flags) {
   }
   convert::Request request = RequestOf(flags);
   summary.output = flags.output;
+  convert::RecordedLosses losses;
   if (!AsksForSomething(request)) {
-    if (std::optional<convert::Request> recorded =
-            convert::RecordedRequest(flags.input, flags.output)) {
+    if (std::optional<convert::Recorded> recorded =
+            convert::RecordedConversion(flags.input, flags.output)) {
       refuse_requests("what was asked, the record says; give all of convert's flags, or none");
-      request = *std::move(recorded);
+      request = std::move(recorded->request);
+      losses = std::move(recorded->losses);
       summary.told_by = ToldBy::kRecord;
     } else {
       convert::AskAsOutputTells(request, spool);
@@ -104,7 +106,7 @@ int VerifyOutput(const VerifyFlags& flags) {
   progress.Clear();
   NameFlags(plan->request, plan->files.front().plan.decisions);
   summary.plan = plan.get();
-  summary.found = convert::Verify(*plan, settings);
+  summary.found = convert::Verify(*plan, settings, losses);
   progress.Clear();
   return Show(flags, summary, report);
 }

@@ -13,6 +13,7 @@
 
 #include "convert/conversion_plan.h"
 #include "convert/exponents.h"
+#include "convert/verification.h"
 #include "display/tool_json.h"
 #include "formats/tensor_info.h"
 #include "report/advice.h"
@@ -65,6 +66,7 @@ struct ConversionSummary {
   std::vector<RepackedWeight> repacked;
   std::vector<LeftAlone> left_alone;
   std::vector<CrossedLimit> crossed;
+  convert::RecordedLosses recorded;  // for --record
   std::string reading_hint;
   std::string reading_code;  // Python, whole lines; empty: the hint says all
   // JSON that config.json needs; empty: nothing, or it stands there.

@@ -292,11 +292,9 @@ RunReport ReportOf(const VerificationSummary& summary) {
   report.command = "verify";
   report.from = summary.plan != nullptr ? words::Escape(summary.plan->files.front().input) : "";
   report.to = words::Escape(summary.output);
-  report.states = {{"missing", Tone::kBad},
-                   {"not asked for", Tone::kBad},
-                   {"other type", Tone::kBad},
-                   {"other shape", Tone::kBad},
-                   {"other values", Tone::kBad}};
+  report.states = {{"missing", Tone::kBad},      {"not asked for", Tone::kBad},
+                   {"other type", Tone::kBad},   {"other shape", Tone::kBad},
+                   {"other values", Tone::kBad}, {"other loss", Tone::kBad}};
   report.rows = found.faulty.size();
   report.facts = {{"Tensors", RoundedCount(found.tensors), "were made again"},
                   {"Compared", BytesText(found.bytes), "bit by bit"},

@@ -31,11 +31,10 @@ struct FaultWords {
   std::string_view row;
   std::string_view name;
 };
-constexpr FaultWords kFaults[] = {{"is missing", "missing"},
-                                  {"does not belong there", "extra"},
-                                  {"has another type", "type"},
-                                  {"has another shape", "shape"},
-                                  {"has other values", "values"}};
+constexpr FaultWords kFaults[] = {
+    {"is missing", "missing"},      {"does not belong there", "extra"},
+    {"has another type", "type"},   {"has another shape", "shape"},
+    {"has other values", "values"}, {"has another loss than the record says", "loss"}};
 
 const FaultWords& WordsOf(Fault fault) { return kFaults[static_cast<std::size_t>(fault)]; }
 

@@ -181,7 +181,8 @@ void CheckRecord(const PlanState& state, bool overwrite) {
   files::CheckOutput(RecordPath(output), 0, RecordOptions(state, overwrite));
 }
 
-void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& settings) {
+void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& settings,
+                 const RecordedLosses& losses) {
   const PlannedFile& planned = state.files.front();
   std::string text;
   {
@@ -206,7 +207,14 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
     AddTensors(*input.reader, DigestsOf(*input.reader, settings), text);
     text += ",\n \"outputs\": ";
     AddTensors(*output.reader, DigestsOf(*output.reader, settings), text);
-    text += "\n}\n";
+    text += ",\n \"losses\": [";
+    std::string_view before = "\n  ";
+    for (const auto& [name, figures] : losses) {
+      text += before;
+      text += R"({"name":)" + json::Dumped(BytesJson(name)) + R"(,"figures":)" + figures + "}";
+      before = ",\n  ";
+    }
+    text += "]\n}\n";
   }
   planned.plan.reader->CheckUnchanged();  // what was digested is what was converted
   files::OutputFile file(RecordPath(planned.output), text.size(), RecordOptions(state, overwrite));
@@ -214,14 +222,22 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
   file.Commit();
 }
 
-std::optional<Request> RecordedRequest(const std::string& input, const std::string& output) {
+std::optional<Recorded> RecordedConversion(const std::string& input, const std::string& output) {
   const std::string path = RecordPath(output);
   if (!files::IsFile(path)) return std::nullopt;
   const Json parsed = ReadRecord(path);
   const std::string what = words::PathText(path);
-  Request request = RequestOf(Place(parsed, what.c_str(), "it").Member("request"));
-  request.files = {{input, output}};
-  return request;
+  const Place record(parsed, what.c_str(), "it");
+  Recorded recorded{RequestOf(record.Member("request")), {}};
+  recorded.request.files = {{input, output}};
+  if (!parsed.contains("losses")) return recorded;
+  const Place losses = record.Member("losses");
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    losses[i].Member("figures");  // is there
+    recorded.losses[losses[i].Member("name").Bytes()] =
+        json::Dumped(parsed["losses"][i]["figures"]);
+  }
+  return recorded;
 }
 
 Verification VerifyByRecord(const std::string& output, const RunSettings& settings,

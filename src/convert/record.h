@@ -20,11 +20,17 @@ std::string RecordPath(const std::string& output);
 void CheckRecord(const PlanState& state, bool overwrite);
 
 // Reads the plan's input and its output, which is of one file and stands complete, and writes the
-// record. Throws files::Error.
-void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& settings);
+// record; `losses`: what was measured. Throws files::Error.
+void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& settings,
+                 const RecordedLosses& losses);
 
-// The request of an output's record, for `input`; nothing: it has none. Throws files::Error.
-std::optional<Request> RecordedRequest(const std::string& input, const std::string& output);
+struct Recorded {
+  Request request;
+  RecordedLosses losses;  // empty: none was measured
+};
+
+// What an output's record says, for `input`; nothing: it has none. Throws files::Error.
+std::optional<Recorded> RecordedConversion(const std::string& input, const std::string& output);
 
 // Reads an output and holds it against its record. Throws files::Error.
 Verification VerifyByRecord(const std::string& output, const RunSettings& settings,

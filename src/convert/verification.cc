@@ -21,6 +21,7 @@
 #include "convert/open_made.h"
 #include "convert/survey.h"
 #include "files/error.h"
+#include "json/ordered_json.h"
 #include "naming/tensor_pattern.h"
 #include "words/error_text.h"
 
@@ -167,7 +168,26 @@ std::vector<std::size_t> FindByName(std::span<const std::string> names,
   return places;
 }
 
-Verification Verify(PlanState& state, const RunSettings& settings) {
+std::string FiguresOf(const LossReport& loss) {
+  // Infinite figures and NaN are null in JSON.
+  json::OrderedJson figures = json::OrderedJson::object();
+  figures["elements"] = loss.elements;
+  figures["counts"] = loss.counts;
+  figures["compared"] = loss.compared;
+  figures["max_abs_error"] = loss.max_abs_error;
+  figures["max_abs_at"] = loss.compared != 0 ? loss.max_abs_example.index : 0;
+  figures["compared_nonzero"] = loss.compared_nonzero;
+  figures["max_rel_error"] = loss.max_rel_error;
+  figures["sum_squares"] = loss.sum_squares;
+  figures["sum_squared_error"] = loss.sum_squared_error;
+  figures["rmse"] = loss.rmse;
+  figures["snr_db"] = loss.snr_db;
+  figures["amax"] = loss.amax;
+  figures["smallest_nonzero"] = loss.smallest_nonzero;
+  return json::Dumped(figures);
+}
+
+Verification Verify(PlanState& state, const RunSettings& settings, const RecordedLosses& losses) {
   state.interrupt->Set(settings.interrupted);
   const PlannedFile& file = state.files.front();
   if (file.sink->has_graph()) {
@@ -204,7 +224,18 @@ Verification Verify(PlanState& state, const RunSettings& settings) {
   auto writer = std::make_unique<Comparison>(*output.reader, std::move(places));
   const Comparison& compared = *writer;
   comparison.files.emplace_back(file.output, std::move(writer));
-  RunPlan(state, settings, &comparison, nullptr);
+  std::vector<std::string> other_losses;  // of tensors
+  Measured measured;
+  if (!losses.empty()) {
+    measured = [&](std::size_t job, const JobMeasure& measure) {
+      const std::string& name = file.TensorOf(job).name;
+      const auto recorded = losses.find(name);
+      if (recorded == losses.end() || recorded->second != FiguresOf(measure.loss.Report())) {
+        other_losses.push_back(name);
+      }
+    };
+  }
+  RunPlan(state, settings, &comparison, measured);
   output.reader->CheckUnchanged();
   verification.bytes = compared.file_bytes();
   for (std::size_t i = 0; i < made.tensors.size(); ++i) {
@@ -216,6 +247,12 @@ Verification Verify(PlanState& state, const RunSettings& settings) {
     faulty.different = difference.count;
     faulty.first = difference.first;
     faulty.is_text = made.tensors[i].type == DataType::kString;
+  }
+  std::set<std::string_view> faulty;
+  for (const FaultyTensor& one : verification.faulty) faulty.insert(one.name);
+  std::erase_if(other_losses, [&](const std::string& name) { return faulty.contains(name); });
+  for (std::string& name : other_losses) {
+    verification.faulty.push_back({.name = std::move(name), .fault = Fault::kLoss});
   }
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
   verification.files = file.sink->OtherFilesAmiss(made);

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +27,7 @@ enum class Fault : std::uint8_t {
   kType,
   kShape,
   kBytes,
+  kLoss,  // the bytes are right; what its cast lost is not what the record says
 };
 
 // A tensor that is not what the conversion makes.
@@ -54,10 +57,16 @@ std::vector<std::size_t> FindByName(std::span<const std::string> names,
                                     const std::vector<formats::TensorInfo>& found,
                                     Verification& verification);
 
-// Makes again what the plan, which is of one file, says of the output at its name. Memory is that
-// of a run. Throws files::Error (unsupported) of a model, and what opening and reading the two
-// throw.
-Verification Verify(PlanState& state, const RunSettings& settings);
+// What casts lost, by the names of their tensors: FiguresOf.
+using RecordedLosses = std::map<std::string, std::string, std::less<>>;
+
+// All figures of a loss as JSON, exactly: the same text of the same figures.
+std::string FiguresOf(const LossReport& loss);
+
+// Makes again what the plan, which is of one file, says of the output at its name. Where a record
+// has them, `losses` are held against what is lost now. Memory is that of a run. Throws
+// files::Error (unsupported) of a model, and what opening and reading the two throw.
+Verification Verify(PlanState& state, const RunSettings& settings, const RecordedLosses& losses);
 
 // The request of which the output holds the result, as its tensors' types tell: of those that both
 // have by name. `request` has the two files, and how they are read. Throws files::Error (arguments)
