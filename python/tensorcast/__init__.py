@@ -5,8 +5,8 @@
     tc.loss(weights, "float8_e4m3fn")
 
 `cast` takes numpy arrays, torch tensors, JAX arrays and lists; `loss`, `explain`, `finfo`, `parse`
-and `format` go with it. `open`, `inspect`, `plan`, `convert` and `diff` are of files. docs/python.md is the
-guide.
+and `format` go with it. `open`, `inspect`, `plan`, `convert` and `diff` are of files, `ray` of many
+machines. docs/python.md is the guide.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -65,8 +65,7 @@ def c_library() -> str:
 
 __all__ = [
     "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "FileError", "InternalError", "Job",
-    "KindError", "LossReport", "Outputs", "Part", "Plan", "RangeError", "TensorDiff", "TensorFile", "TensorInfo", "Unit",
-    "UnsupportedError",
-    "c_library", "cast", "convert", "diff", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan", "ray",
-    "result_memory", "type_name", "type_names",
+    "KindError", "LossReport", "Outputs", "Part", "Plan", "RangeError", "TensorDiff", "TensorFile", "TensorInfo",
+    "Unit", "UnsupportedError", "c_library", "cast", "convert", "diff", "explain", "finfo", "graph", "inspect", "loss",
+    "mdf", "onnx", "parse", "plan", "ray", "result_memory", "type_name", "type_names",
 ]

@@ -24,7 +24,7 @@ from typing import Any
 from . import _core, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text
 from .conversion import Path, Plan, Rules, plan
-from .errors import ArgumentError, ContentsError, Error, FileError, KindError, UnsupportedError, reworded
+from .errors import ArgumentError, ContentsError, Error, FileError, UnsupportedError, reworded
 from .loss import LossReport
 from .outputs import UNIT_BYTES, Outputs, Part, Unit
 from .progress import Progress, callback
@@ -189,9 +189,8 @@ class _Tasks:
             raise LostWorkerError(f"{unit.name}: Ray gave it up: {said}") from error
         if isinstance(got, Error):
             raise reworded(got, f"{unit.name}, on {place}: {got}")
-        if not isinstance(got, Part):
-            raise KindError(f"{unit.name}: a task gave {type(got).__name__}")
-        return got
+        part: Part = got
+        return part
 
     def close(self) -> None:
         """Ends what is running still, and waits for that: the outputs may be removed afterwards."""

@@ -57,6 +57,7 @@ struct PlanState {
   // The last of the notes are theirs.
   std::vector<IdleRule> idle_rules;
   std::size_t jobs = 0;
+  mutable std::string digest;  // once PlanDigest was asked: every unit of work asks again
 
   // The index of the file that a job belongs to; `job` is one.
   std::size_t FileOf(std::size_t job) const;

@@ -164,9 +164,13 @@ void WritePlanJson(const PlanState& state, const std::function<void(std::string_
 }  // namespace
 
 std::string PlanDigest(const PlanState& state) {
-  files::Xxh64 digest;
-  WriteDecided(state, [&](std::string_view piece) { digest.Add(std::as_bytes(std::span(piece))); });
-  return digest.Hex();
+  if (state.digest.empty()) {
+    files::Xxh64 digest;
+    WriteDecided(state,
+                 [&](std::string_view piece) { digest.Add(std::as_bytes(std::span(piece))); });
+    state.digest = digest.Hex();
+  }
+  return state.digest;
 }
 
 std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries) {

@@ -37,11 +37,12 @@ def faults(tmp_path_factory):
 def cluster(faults):
     os.environ["RAY_FAULTS"] = str(faults)
     # Of this cluster alone: it leaves nothing in the home and in Ray's own folder, and says nothing to anybody.
-    os.environ.update(RAY_AUTH_MODE="disabled", RAY_USAGE_STATS_ENABLED="0")
     own = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # short: it has sockets
+    os.mkdir(os.path.join(own, "ray"))
+    os.environ.update(RAY_AUTH_MODE="disabled", RAY_USAGE_STATS_ENABLED="0", RAY_TMPDIR=own)
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE / "ray_faults"), os.environ.get("PYTHONPATH", "")])
     made = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={
-        "num_cpus": 1, "env_vars": {"RAY_FAULTS_NODE": "head"}, "include_dashboard": False, "temp_dir": own})
+        "num_cpus": 1, "env_vars": {"RAY_FAULTS_NODE": "head"}, "include_dashboard": False})
     made.add_node(num_cpus=1, env_vars={"RAY_FAULTS_NODE": "second"}, resources={"second": 1})
     ray.init(address=made.address, log_to_driver=False)
     yield made
@@ -60,7 +61,8 @@ def checkpoint(tmp_path, cluster, faults):
 
 
 def convert(folder, **more):
-    return tc.ray.convert(folder / "in", folder / "out", to="bfloat16", **{"unit_bytes": SMALL, "progress": False, **more})
+    more = {"unit_bytes": SMALL, "progress": False, **more}
+    return tc.ray.convert(folder / "in", folder / "out", to="bfloat16", **more)
 
 
 def check_done(checkpoint, losses):

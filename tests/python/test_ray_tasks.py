@@ -43,7 +43,8 @@ def test_a_task_refuses_what_is_not_the_same_on_its_machine(tmp_path):
             assert line in str(got) and "\n" not in str(got), got
             assert str(pickle.loads(pickle.dumps(got))) == str(got)
 
-        refused(tc.UnsupportedError, f"tensorcast is {tc.__version__} here and 9.9.9 where convert was called", version="9.9.9")
+        refused(tc.UnsupportedError, f"tensorcast is {tc.__version__} here and 9.9.9 where convert was called",
+                version="9.9.9")
         times = shard.stat()
         os.utime(shard, ns=(times.st_atime_ns, times.st_mtime_ns + 10**9))
         refused(tc.ContentsError, f"{shard}: is another file here than where convert was called")
