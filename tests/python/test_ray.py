@@ -48,7 +48,9 @@ def cluster(faults):
     yield made
     ray.shutdown()
     made.shutdown()
-    shutil.rmtree(own, ignore_errors=True)
+    while os.path.exists(own):  # processes that end still write to it
+        shutil.rmtree(own, ignore_errors=True)
+        time.sleep(0.1)
 
 
 @pytest.fixture
