@@ -64,7 +64,7 @@ def convert(
     ----------
     src, dst : path
         In folders that each machine of the cluster has under the same path. The output is a directory, or
-        a .safetensors, .npy, .pb or .gguf.
+        a .safetensors, .npy, .pb or .gguf; src may be a URL, which each machine reads by itself.
     to, rules, overwrite, loss
         As `tensorcast.convert`.
     progress : callable, tqdm or bool
@@ -117,9 +117,7 @@ def convert(
     made = plan(src, dst, to=to, rules=rules, **more)
     units = made.units(unit_bytes)
     with contextlib.closing(_Teller(made, units, progress)) as teller, made.begin(overwrite=overwrite) as outputs:
-        shared = {"version": _version(), "plan": made.to_json(), "handle": outputs.handle,
-                  "inputs": _states(made), "loss": measures, "threads": cpus,
-                  "storage_options": more.get("storage_options")}
+        shared = _shared(made, outputs, measures, cpus, more.get("storage_options"))
         if not ray.is_initialized():
             ray.init()
         options = {"num_cpus": cpus, "max_retries": max_retries, "retry_exceptions": False, **(task_options or {})}
@@ -228,7 +226,7 @@ class _Teller:
 
 
 def _whole_path(path: Any, what: str) -> str:
-    """From the root: workers have a working folder of their own."""
+    """From the root: workers have a working folder of their own. A URL is one from everywhere."""
     text = path_text(path, what)
     if sources.is_url(text):
         return text
@@ -246,6 +244,12 @@ def _ray() -> Any:
 
 def _version() -> str:
     return str(_core.version)
+
+
+def _shared(made: Plan, outputs: Outputs, measures: bool, cpus: int, storage_options: Any) -> dict[str, Any]:
+    """What every task is given; of Python's own types, which another version of the package reads too."""
+    return {"version": _version(), "plan": made.to_json(), "handle": outputs.handle, "inputs": _states(made),
+            "loss": measures, "threads": cpus, "storage_options": storage_options}
 
 
 def _states(made: Plan) -> list[tuple[str, int, int]]:
@@ -288,7 +292,7 @@ def _joined(shared: dict[str, Any]) -> Outputs:
 def _plan_of(shared: dict[str, Any]) -> Plan:
     """The plan, which the next task of this process most often has too."""
     global _last_plan
-    key = (shared["plan"], shared["inputs"])
+    key = (shared["plan"], shared["inputs"], shared["storage_options"])
     if _last_plan is None or _last_plan[0] != key:
         for path, size, written_at in shared["inputs"]:
             try:

@@ -147,6 +147,14 @@ def test_the_example(checkpoint, cluster):
         assert np.array_equal(made["layers.1.weight"].view(np.uint16), whole["layers.1.weight"].view(np.uint16))
 
 
+def test_an_input_by_url(checkpoint):
+    folder = checkpoint[0]
+    losses = tc.ray.convert((folder / "in").as_uri(), folder / "out", to="bfloat16", unit_bytes=SMALL, progress=False)
+    check_done(checkpoint, losses)
+    with pytest.raises(tc.ArgumentError, match="^dst is s3://a/b: outputs are files"):
+        tc.ray.convert(folder / "in", "s3://a/b", to="bfloat16")
+
+
 def test_strings_are_written_by_the_driver(checkpoint):
     folder = checkpoint[0]
     np.save(folder / "a.npy", np.arange(3000, dtype=np.float32))

@@ -17,12 +17,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import made_checkpoint  # noqa: E402
 
 
-def task(plan, outputs, **other):
-    """What convert hands to a task."""
-    return {"version": tc.__version__, "plan": plan.to_json(), "handle": outputs.handle,
-            "inputs": tc.ray._states(plan), "loss": True, "threads": 1, **other}
-
-
 def test_a_task_refuses_what_is_not_the_same_on_its_machine(tmp_path):
     folder = tmp_path
     made_checkpoint.make(folder / "in")
@@ -31,7 +25,7 @@ def test_a_task_refuses_what_is_not_the_same_on_its_machine(tmp_path):
     run = tc.ray._run_unit
     shard = folder / "in" / "model-00001-of-00003.safetensors"
     with plan.begin() as outputs:
-        shared = task(plan, outputs)
+        shared = tc.ray._shared(plan, outputs, True, 1, None)
         assert len(shared["inputs"]) >= 3
         place, part = run(shared, unit.file, unit.ranges)
         assert place and isinstance(part, tc.Part)
@@ -54,6 +48,17 @@ def test_a_task_refuses_what_is_not_the_same_on_its_machine(tmp_path):
         (folder / "elsewhere").rename(folder / "in")
         outputs.close()
         refused(tc.FileError, "or this machine has another folder under that path")
+
+
+def test_a_task_reads_a_url(tmp_path):
+    tensors = made_checkpoint.make(tmp_path / "in")
+    options = {"skip_instance_cache": True}
+    plan = tc.plan((tmp_path / "in").as_uri(), tmp_path / "out", to="bfloat16", storage_options=options)
+    with plan.begin() as outputs:
+        shared = tc.ray._shared(plan, outputs, True, 1, options)
+        outputs.commit(tc.ray._run_unit(shared, unit.file, unit.ranges)[1] for unit in plan.units())
+    made_checkpoint.check_bfloat16(tmp_path / "out", tensors)
+    tc.ray._last_plan = None
 
 
 def test_ray_is_not_imported_and_missed_in_one_line(tmp_path):
