@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Five inputs and what numpy with ml_dtypes, ONNX Runtime, PyTorch and the tool make of each.
 
-    first_page.py path/to/tensorcast [README.md]
+    first_page.py path/to/tensorcast [README.md reading_a_report.md]
 
-Prints the table of the first page; given a page, says whether that page has its rows. PyTorch is
+Prints the table of the first page; given both pages, says whether the first has its rows. PyTorch is
 asked where it is installed: elsewhere its column is not compared. Where the real checkpoint is (kept
-by scripts/checkpoint.py), the page's reports on it are the tool's too, line by line.
+by scripts/checkpoint.py), the second page's reports on it are the tool's too, line by line.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -92,7 +92,7 @@ def by_tool(tool, source, target, inputs):
     return shown(np.load(after).view(TYPES[target].dtype))
 
 
-# What the page shows of the real checkpoint; the first line of a report has the file's name.
+# What the second page shows of the real checkpoint; the first line of a report has the file's name.
 REPORTS = (("convert", "--to", "float8e4m3fn", "-o", "{output}"),
            ("loss", "--to", "fp8-block,int8-row,mxfp4,nvfp4,bf16"))
 
@@ -118,8 +118,9 @@ def main():
                  by_numpy(source, target, inputs), by_onnxruntime(source, target, inputs),
                  by_torch(source, target, inputs), by_tool(tool, source, target, inputs), why)
                 for source, target, inputs, why in ROWS]
-        page = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8") if sys.argv[2:] else None
-        lost = unquoted(tool, page.splitlines()) if page else []
+        page, reports = (pathlib.Path(name).read_text(encoding="utf-8") for name in sys.argv[2:4]) \
+            if sys.argv[2:] else (None, None)
+        lost = unquoted(tool, reports.splitlines()) if reports else []
     if page is None:
         for row in (HEADER, ("---",) * len(HEADER), *rows):
             print("| " + " | ".join("?" if cell is None else cell for cell in row) + " |")
@@ -131,8 +132,10 @@ def main():
                if not any(len(cells) == len(row) and
                           all(want in (None, cell) for want, cell in zip(row, cells))
                           for cells in cells_of)]
-    for row in [*missing, *lost]:
+    for row in missing:
         print(f"{sys.argv[2]} does not have {row}")
+    for line in lost:
+        print(f"{sys.argv[3]} does not have {line}")
     return 1 if missing or lost else 0
 
 
