@@ -58,7 +58,7 @@ enum class ScaledFormat : std::uint8_t {
   kMxfp6,      // float6e2m3
   kMxfp4,      // float4e2m1
   kNvfp4,      // float4e2m1: float8e4m3fn for groups of 16, and one float32 for the tensor, or for
-               // all that runtimes load as one matrix (docs/scales.md)
+               // all that runtimes load as one matrix (docs/scales_writing.md)
   kMxfp8E5M2,  // float8e5m2; measured, not written
   kMxfp6E3M2,  // float6e3m2; measured, not written
   // GGUF's blocks of 32 along the last dimension, each with a float16 scale; the two that end in 1
@@ -90,7 +90,7 @@ enum class ScaleRule : std::uint8_t {
   kRound,  // as kOcp, amax first rounded, ties up, to 1 mantissa bit (float6: 3):
            // compressed-tensors, and the usual one of powers of two
   // Of the scales near that of the usual rule the one whose codes lose least: the sum of squared
-  // errors over the cell (docs/scales.md).
+  // errors over the cell (docs/scales_writing.md).
   kMse,
   kFourOverSix,  // kNvfp4: the largest value of a group becomes 6 or 4, whichever loses less
   kMseFine,      // of integers: as kMse, of eight bits in smaller steps, of four negative ones too
@@ -156,7 +156,8 @@ struct RequestedFile {
 struct Request {
   std::vector<RequestedFile> files;  // each pattern has to match in one of them at least
   // For tensors that no rule takes; none: these stay. A scaled format takes the weights of linear
-  // layers that it can hold (docs/scales.md says how they are told); a rule takes what it names.
+  // layers that it can hold (docs/scales_writing.md says how they are told); a rule takes what it
+  // names.
   std::optional<Destination> to;
   std::vector<RequestedRule> rules;   // in order: the first that matches wins
   std::vector<std::string> only;      // patterns; none: every tensor

@@ -1,5 +1,5 @@
 // The names of common checkpoints (Llama, Qwen, BERT, Mistral's own, mixtures of experts,
-// DeepSeek); docs/scales.md has the same list.
+// DeepSeek); docs/scales_writing.md has the same list.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/fused_names.h"

@@ -1,6 +1,6 @@
 // Weights made into GGUF's blocks, by the rules and in the float32 operations of ggml's reference
-// quantisers, so that the bytes are those that gguf-py writes. docs/scales.md has the rules, and
-// what becomes of values that these leave open (Inf, NaN).
+// quantisers, so that the bytes are those that gguf-py writes. docs/scales_writing.md has the
+// rules, and what becomes of values that these leave open (Inf, NaN).
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_GGUF_QUANTISER_H_

@@ -1,5 +1,5 @@
 // Weights made of integers in groups: a scale, a zero point or a bias of each, and the codes. Rows
-// come whole. docs/scales.md has the rules.
+// come whole. docs/scales_writing.md has the rules.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_GROUP_QUANTISER_H_

@@ -1,5 +1,5 @@
 // The scale of a cell that loses least: some scales near the plain one are tried, and the one whose
-// codes have the least sum of squared errors is taken. docs/scales.md has which are tried.
+// codes have the least sum of squared errors is taken. docs/scales_writing.md has which are tried.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_SCALE_SEARCH_H_

@@ -1,5 +1,5 @@
-// A scaled format as it is written: in a dialect's layout, by a rule. docs/scales.md has a table of
-// the layouts.
+// A scaled format as it is written: in a dialect's layout, by a rule. docs/scales_writing.md has a
+// table of the layouts.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_WRITTEN_FORM_H_

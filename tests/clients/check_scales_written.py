@@ -5,7 +5,7 @@ transformers loads.
     check_scales_written.py --tool TENSORCAST
 
 Of each weight, all by float64 and fractions from the plain checkpoint:
-  - the scales are those of docs/scales.md, and the codes the exact quotients rounded once; the
+  - the scales are those of docs/scales_writing.md, and the codes the exact quotients rounded once; the
     library's own compressor makes the same codes from these scales, but for those that its float32
     division rounds to a tie: each is shown to be one;
   - the library's decompression gives what `convert --to` gives, which is the exact product rounded
@@ -74,7 +74,7 @@ def spread(scale, shape):
 
 
 def expected(weight, magnitudes, cell, format_name, most):
-    """The scales and codes of docs/scales.md: float64 tensors, and the global scale or None; `most`
+    """The scales and codes of docs/scales_writing.md: float64 tensors, and the global scale or None; `most`
     is the largest value of all that are one matrix with the weight."""
     rows, columns = weight.shape
     down, across = cell[0] or rows, cell[1] or columns

@@ -6,7 +6,7 @@ weight and have no tensor, layers whose weights lie transposed, experts.
 
 Each model, tiny and random, is converted and loaded: in compressed-tensors' layout as it is, in DeepSeek's
 dequantised, as there is no GPU. Its outputs are those of the model whose weights `convert --to bf16` takes
-back, but for the quantised activations: cosine 0.99 or more. What docs/scales.md says is left alone is left
+back, but for the quantised activations: cosine 0.99 or more. What docs/scales_writing.md says is left alone is left
 alone; what is written all the same, by a rule, has to be read wrongly, else the table there is out of date.
 
 SPDX-License-Identifier: Apache-2.0
@@ -129,7 +129,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             as_documented.append(check(tool, pathlib.Path(folder), case))
     if not all(as_documented):
-        sys.exit("transformers reads these otherwise than docs/scales.md says")
+        sys.exit("transformers reads these otherwise than docs/scales_writing.md says")
 
 
 if __name__ == "__main__":

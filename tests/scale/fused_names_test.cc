@@ -11,7 +11,7 @@
 namespace tensorcast::scale {
 namespace {
 
-// The lists of docs/scales.md.
+// The lists of docs/scales_writing.md.
 const std::vector<std::vector<std::string>> kMatrices = {{"q_proj", "k_proj", "v_proj"},
                                                          {"query", "key", "value"},
                                                          {"wq", "wk", "wv"},
