@@ -1,6 +1,6 @@
 // The long run: every one of the 2^32 float32 codes to every destination under every set of
-// options that has a say, on one target, held against the oracle. docs/testing.md says how it is
-// run; it stops and goes on where it was.
+// options that has a say, on one target, held against the oracle. docs/development/testing.md says
+// how it is run; it stops and goes on where it was.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>

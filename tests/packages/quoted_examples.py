@@ -93,7 +93,7 @@ def main():
     arguments = parser.parse_args()
     root = arguments.root
     pages = Pages(root, arguments.tool)
-    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
+    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
         pages.check(page, arguments.update)
     for example in sorted((root / "examples").rglob("*.*")):
         name = example.relative_to(root).as_posix()
