@@ -39,6 +39,14 @@ def test_the_command():
     assert "0.10009765625" in done.stdout
 
 
+def test_the_package_is_the_command_too():
+    told = [subprocess.run([*line, "explain", "0.1", "--json"], capture_output=True, text=True, check=True).stdout
+            for line in ([pathlib.Path(sys.prefix) / "bin" / "tensorcast"], [sys.executable, "-m", "tensorcast"])]
+    assert told[0] == told[1]
+    done = subprocess.run([sys.executable, "-m", "tensorcast", "inspect", "nothing.npy"], capture_output=True, text=True)
+    assert done.returncode == 4 and "nothing.npy" in done.stderr
+
+
 def test_the_source_distribution_is_whole(tmp_path):
     """All that a build needs is in it, and nothing else is."""
     program = f"from scikit_build_core import build; print(build.build_sdist({str(tmp_path)!r}))"
