@@ -20,9 +20,12 @@ from injection import ERRORS, Injector
 from invariants import Case
 from scenarios import SCENARIOS
 
-# Of one file, of a directory, of scales that are made and applied, of another layout of files.
-RESUMED = ("safetensors", "checkpoint", "checkpoint_of_many", "checkpoint_scales_applied",
-           "checkpoint_scales_written", "gguf_written")
+# Of one file and of directories; scales that are made, applied, and put into another layout. ctest
+# has some of them.
+RESUMED = ("safetensors", "npy", "pb", "checkpoint", "checkpoint_of_many", "checkpoint_torch",
+           "checkpoint_gptq", "checkpoint_repacked", "checkpoint_scales_applied",
+           "checkpoint_scales_written", "checkpoint_experts_written", "comfyui_written",
+           "groups_written_gptq", "gguf_written")
 _POWER = ("pwrite", "fsync", "syncfs", "rename", "renameat2", "unlink", "ftruncate", "fallocate",
           "mkdir", "open", "close")
 

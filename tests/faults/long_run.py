@@ -22,6 +22,7 @@ import time
 
 import findings
 from check_faults import cases
+from check_resumed import RESUMED
 from scenarios import SCENARIOS
 
 _FOLDER = pathlib.Path(__file__).resolve().parent
@@ -38,6 +39,8 @@ def enumerated():
     yield "check_archives", "--count", "5000"
     for name, variant in cases():
         yield "check_faults", name, variant, "--exhaustive", "--combined", "0"
+    for name, variant in itertools.product(RESUMED, ("new", "force")):
+        yield "check_resumed", name, variant, "--exhaustive"
     for name in _WRITING:
         yield "check_meanwhile", name, "--exhaustive", "--pairs", "100"
     yield ("check_streams",)
@@ -49,6 +52,8 @@ def by_chance():
     for seed in itertools.count(2):
         for name, variant in cases():
             yield "check_faults", name, variant, "--seed", str(seed), "--combined", "200"
+        for name, variant in itertools.product(RESUMED, ("new", "force")):
+            yield "check_resumed", name, variant, "--seed", str(seed), "--count", "60"
         for name in _WRITING:
             yield "check_meanwhile", name, "--seed", str(seed), "--pairs", "50"
         yield "check_archives", "--seed", str(seed), "--count", "1000"
