@@ -206,6 +206,7 @@ void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSe
     }
   };
   say_notes();
+  progress.BeginAt(0);
   summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured, count_exponents);
   convert::CommitOutputs(*outputs, settings.interrupted);
   ExitOnInterrupts(Leaves::kOutput);
