@@ -63,6 +63,7 @@ Decided Decide(const Survey& survey, const Matching& matching, const SelectionRe
     decided.repacked = RepackedOf(survey, decisions);
     return decided;
   }
+  decided.asks_for_type = request.to || !request.rules.empty();
   decisions = Select(survey, matching, request, sink.tells_weights());
   RefuseUnread(survey, decisions);
   if (!sink.gives_types_back()) RefusePacked(survey, decisions);

@@ -23,6 +23,7 @@ namespace tensorcast::convert {
 
 struct Decided {
   std::vector<Decision> decisions;  // of each of the input's tensors
+  bool asks_for_type = true;        // else nothing is said that a configuration would have to say
   // The one tensor of an output that holds one; the others have no decision.
   std::optional<std::size_t> only;
   FusedWeights fused;

@@ -194,6 +194,7 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
       GlobalsOf(*plan.reader, WithGlobals(plan.decisions), plan.fused));
   if (sink.holds_scaled_weights()) {
     plan.config = ConfigOf(*plan.reader, survey.scales, output, plan);
+    if (!decided.asks_for_type) plan.config.model_type = DataType::kUndefined;
   }
   return plan;
 }
