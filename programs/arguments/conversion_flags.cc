@@ -56,6 +56,11 @@ void AddConversionFlags(Command command, ConversionFlags& flags) {
       .OneValue();
   command.AddOption("--like FILE.gguf", flags.like,
                     "A .gguf output: with this file's keys, and its tensors in its order");
+  command
+      .AddOption("--select PATTERN", flags.select,
+                 "Write only tensors that match, with their scales, and leave out all others; "
+                 "repeatable")
+      .OneValue();
   AddCastFlags(command, flags.cast);
 }
 
@@ -68,6 +73,7 @@ convert::Request RequestOf(const ConversionFlags& flags) {
   if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
   request.asymmetric = flags.asymmetric;
   request.rotate = flags.rotate;
+  request.select = flags.select;
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   if (flags.to == kSame) request.to.reset();  // the command line comes before the file
