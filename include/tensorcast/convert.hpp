@@ -162,7 +162,10 @@ struct Request {
   std::vector<RequestedRule> rules;   // in order: the first that matches wins
   std::vector<std::string> only;      // patterns; none: every tensor
   std::vector<std::string> excluded;  // patterns
-  std::vector<Keep> keep;             // left alone, but for those that a rule takes
+  // Patterns: only tensors that match are written, with the scales and what else serves them; none:
+  // all are. Not of models, and not with `repack`.
+  std::vector<std::string> select;
+  std::vector<Keep> keep;  // left alone, but for those that a rule takes
   // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
   // their file's one tensor.
   bool all_types = false;

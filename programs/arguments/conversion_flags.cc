@@ -21,6 +21,10 @@ bool AsksForSomething(const convert::Request& request) {
   return request.to || !request.rules.empty() || !request.repack.empty();
 }
 
+bool SaysWhatBecomes(const ConversionFlags& flags, const convert::Request& request) {
+  return flags.to == kSame || AsksForSomething(request);
+}
+
 void RequireTaken(const ConversionFlags& flags, std::initializer_list<std::string_view> taken,
                   std::string_view why) {
   for (const std::string& flag : flags.given) {
@@ -30,8 +34,10 @@ void RequireTaken(const ConversionFlags& flags, std::initializer_list<std::strin
 }
 
 void AddConversionFlags(Command command, ConversionFlags& flags) {
-  command.AddOption("--to TYPE", flags.to,
-                    "The type or scaled format tensors become, unless a rule takes them");
+  command.AddOption(
+      "--to TYPE", flags.to,
+      "The type or scaled format tensors become, unless a rule takes them; same: none, "
+      "they stay as they are");
   command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),
                     flags.layout, "Whose names scaled weights get");
   AddScaleFlag(command, flags.scale);
@@ -50,20 +56,27 @@ void AddConversionFlags(Command command, ConversionFlags& flags) {
       .OneValue();
   command.AddOption("--like FILE.gguf", flags.like,
                     "A .gguf output: with this file's keys, and its tensors in its order");
+  command
+      .AddOption("--select PATTERN", flags.select,
+                 "Write only tensors that match, with their scales, and leave out all others; "
+                 "repeatable")
+      .OneValue();
   AddCastFlags(command, flags.cast);
 }
 
 convert::Request RequestOf(const ConversionFlags& flags) {
   convert::Request request = ParseRequest(flags.cast);
   request.files = {{flags.input, flags.output}};
-  if (!flags.to.empty()) request.to = ParseDestination("--to", flags.to);
+  if (!flags.to.empty() && flags.to != kSame) request.to = ParseDestination("--to", flags.to);
   if (!flags.layout.empty()) request.layout = ParseLayoutArgument("--layout", flags.layout);
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
   if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
   request.asymmetric = flags.asymmetric;
   request.rotate = flags.rotate;
+  request.select = flags.select;
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
+  if (flags.to == kSame) request.to.reset();  // the command line comes before the file
   if (!flags.repack.empty()) {
     request.repack = ParseRepackArgument("--repack", flags.repack);
     RequireTaken(flags,

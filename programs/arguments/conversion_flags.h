@@ -18,11 +18,14 @@ namespace tensorcast::tool {
 
 class Command;  // shell/command_line.h
 
+// The word of --to for what the library has no type for.
+inline constexpr std::string_view kSame = "same";
+
 struct ConversionFlags {
   CastFlags cast;
   std::string input;
   std::string output;
-  std::string to;
+  std::string to;      // kSame: tensors that no rule takes stay as they are
   std::string layout;  // of scaled formats
   std::string scale;
   std::string repack;  // the layout that weights go into as they are
@@ -30,6 +33,7 @@ struct ConversionFlags {
   bool asymmetric = false;
   bool rotate = false;
   std::vector<std::string> rules;
+  std::vector<std::string> select;
   std::optional<std::string> like;
   std::optional<std::string> max_shard_size;
   std::vector<std::string> given;  // the names of all flags that stand on the command line
@@ -42,6 +46,8 @@ void AddConversionFlags(Command command, ConversionFlags& flags);
 convert::Request RequestOf(const ConversionFlags& flags);
 // Whether a type, a rule or a layout is asked for.
 bool AsksForSomething(const convert::Request& request);
+// Whether the flags say what becomes of tensors: that, or that they stay as they are.
+bool SaysWhatBecomes(const ConversionFlags& flags, const convert::Request& request);
 
 // Refuses flags that are not among those that are taken: "--to: WHY".
 void RequireTaken(const ConversionFlags& flags, std::initializer_list<std::string_view> taken,

@@ -68,6 +68,7 @@ Examples:
   tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to f16
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
   tensorcast convert Qwen3-8B -o Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
+  tensorcast convert Qwen3-8B -o Qwen3-8B-1GB --to same --max-shard-size 1GB
   tensorcast convert Qwen3-8B-GPTQ -o Qwen3-8B-mlx --repack mlx
   tensorcast convert Qwen3-8B -o Qwen3-8B-w4a16 --to int4-group --group 128
   tensorcast convert texts.npy -o numbers.npy --to float32
@@ -113,10 +114,10 @@ input; 4 the system; 5 legal but not supported; 130 interrupted.
 // Throws files::Error (arguments).
 convert::Request RequestToConvert(const ConvertFlags& flags) {
   convert::Request request = RequestOf(flags);
-  if (!AsksForSomething(request)) {
+  if (!SaysWhatBecomes(flags, request)) {
     throw Error(ErrorKind::kArguments,
                 "convert needs --to TYPE, --rule 'PATTERN=TYPE', a file of "
-                "--rules that has one of them, or --repack LAYOUT");
+                "--rules that has one of them, or --repack LAYOUT; --to same casts nothing");
   }
   if (std::filesystem::path(flags.plan_to).lexically_normal() ==
       std::filesystem::path(flags.output).lexically_normal()) {
@@ -206,6 +207,7 @@ void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSe
     }
   };
   say_notes();
+  progress.BeginAt(0);
   summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured, count_exponents);
   convert::CommitOutputs(*outputs, settings.interrupted);
   ExitOnInterrupts(Leaves::kOutput);

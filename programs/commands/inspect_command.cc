@@ -1,4 +1,5 @@
-// tensorcast inspect: what a file holds, from its header alone.
+// tensorcast inspect: what a file holds, from its header alone, and how the values of single
+// tensors lie.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
 #include "commands/commands.h"
+#include "commands/inspect_histogram.h"
 #include "commands/mdf_model.h"
 #include "convert/scaled_tensors.h"
 #include "convert/survey.h"
@@ -40,6 +42,7 @@ struct InspectFlags {
   std::string assume_type;
   std::string root;
   bool allow_hard_links = false;
+  std::vector<std::string> histograms;  // of these tensors
   bool json = false;
 };
 
@@ -52,10 +55,14 @@ Examples:
   tensorcast inspect arrays.npz
   tensorcast inspect Qwen3-8B
   tensorcast inspect model.yaml
+  tensorcast inspect model.safetensors --histogram model.norm.weight
 
 Of a checkpoint's directory it also says how many parameters the model has, how many bits each takes,
 and which architecture and type config.json names. Of an MDF model (.json, .yaml, .yml, .bson) it
 lists the inputs, nodes and outputs.
+
+--histogram reads the tensor, scales applied, and draws how many of its values lie between which
+powers of two, beside the ranges of floating types: ━ normal, ┄ subnormal values.
 )";
 
 struct DtypeTotal {
@@ -383,11 +390,18 @@ int Inspect(const InspectFlags& flags) {
   open.root = flags.root;
   open.assume_type = ParseAssumedType(flags.assume_type);
   if (mdf::IsModelFile(flags.input)) {
+    if (!flags.histograms.empty()) {
+      throw files::Error(core::ErrorKind::kArguments,
+                         "--histogram: " + words::PathText(flags.input) +
+                             " is an MDF model, which holds no tensors to draw");
+    }
     PrintMdf(flags.input, open.assume_type, flags.json);
     return kExitDone;
   }
   const Inspected inspected = OpenInspected(flags.input, open);
-  if (flags.json) {
+  if (!flags.histograms.empty()) {
+    PrintHistograms(inspected.survey, flags.histograms, flags.json);
+  } else if (flags.json) {
     PrintInspectJson(flags, inspected);
   } else {
     PrintInspectText(flags, inspected);
@@ -406,6 +420,10 @@ void AddInspectCommand(CommandLine& line) {
       "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type");
   AddRootFlag(command, flags->root);
   AddHardLinksFlag(command, flags->allow_hard_links);
+  command
+      .AddOption("--histogram NAME", flags->histograms,
+                 "Draw how the magnitudes of this tensor lie, instead; repeatable")
+      .OneValue();
   command.AddFlag("--json", flags->json, "As JSON");
   command.Runs([flags] { return Inspect(*flags); });
 }

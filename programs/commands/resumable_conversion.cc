@@ -98,6 +98,7 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
                        words::PathText(run.directory()));
   };
   try {
+    progress.BeginAt(run.bytes_done());
     end.bytes_moved = run.Run(settings);
     if (options.parts != 0) {
       progress.Clear();

@@ -90,7 +90,7 @@ int VerifyOutput(const VerifyFlags& flags) {
   convert::Request request = RequestOf(flags);
   summary.output = flags.output;
   convert::RecordedLosses losses;
-  if (!AsksForSomething(request)) {
+  if (!SaysWhatBecomes(flags, request)) {
     if (std::optional<convert::Recorded> recorded =
             convert::RecordedConversion(flags.input, flags.output)) {
       refuse_requests("what was asked, the record says; give all of convert's flags, or none");

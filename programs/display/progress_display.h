@@ -1,12 +1,16 @@
-// How far a run is: a bar on a terminal that moves its cursor, elsewhere a line now and then.
+// How far a run is: one line that is drawn over on a terminal that moves its cursor, elsewhere a
+// line now and then.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_DISPLAY_PROGRESS_DISPLAY_H_
 #define TENSORCAST_PROGRAMS_DISPLAY_PROGRESS_DISPLAY_H_
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
+#include "display/recent_speed.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::tool {
@@ -20,6 +24,8 @@ class ProgressDisplay {
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
+  // Before work begins of which so many bytes are done already: they are no speed of this run.
+  void BeginAt(std::uint64_t bytes);
   // For RunSettings::progress. What cannot be shown is left out.
   void Show(const convert::Progress& progress) noexcept;
   // Removes the bar, before other output.
@@ -28,14 +34,16 @@ class ProgressDisplay {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Mode { kNone, kBar, kLines };
-  std::string Text(const convert::Progress& progress, double seconds) const;
-  void Draw(const convert::Progress& progress, double seconds);
+  double Seconds(Clock::time_point now) const;
+  std::string Line(const convert::Progress& progress, std::size_t columns) const;
+  void Draw(const convert::Progress& progress);
 
   Mode mode_ = Mode::kNone;
   bool always_ = false;
   bool bar_drawn_ = false;
   Clock::time_point begin_;
   Clock::time_point next_;
+  RecentSpeed speed_;
 };
 
 }  // namespace tensorcast::tool

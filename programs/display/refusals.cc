@@ -79,6 +79,9 @@ void NameFlags(const convert::Request& request, std::vector<convert::Decision>& 
       case Reason::kRule:
         if (decision.rule) decision.text = RuleFlag(request.rules[*decision.rule]);
         break;
+      case Reason::kNoRule:
+        if (request.rules.empty()) decision.text = "--to same";
+        break;
       case Reason::kNotNamed: decision.text = "not named by --tensor"; break;
       case Reason::kTextNotNamed: decision.text = "not named by --tensor or --rule"; break;
       case Reason::kKept:

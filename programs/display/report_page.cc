@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "display/exponent_histogram.h"
 #include "display/quantities.h"
 #include "display/run_report.h"
 #include "tensorcast/version.h"
@@ -241,10 +242,7 @@ std::string HeadJson(const RunReport& report) {
                                LimitsJson(target.type, target.is_scaled));
           });
   // What else a tensor could become, for its histogram.
-  constexpr DataType kOthers[] = {
-      DataType::kBfloat16,   DataType::kFloat16,    DataType::kFloat8E5M2, DataType::kFloat8E4M3FN,
-      DataType::kFloat6E3M2, DataType::kFloat6E2M3, DataType::kFloat4E2M1};
-  return json + ",\"others\":" + ListOf(kOthers, [](DataType type) {
+  return json + ",\"others\":" + ListOf(kHistogramTypes, [](DataType type) {
            return fmt::format("[{},0,{}]", JsonOf(TypeName(type)), LimitsJson(type, false));
          });
 }

@@ -24,19 +24,33 @@ bool UsesColour(std::FILE* stream) {
   return (no_colour == nullptr || *no_colour == '\0') && MovesCursor(stream);
 }
 
+namespace {
+
+// $COLUMNS; 0: it says none.
+std::size_t ColumnsAsked() {
+  const char* const variable = std::getenv("COLUMNS");
+  if (variable == nullptr) return 0;
+  const std::string_view text(variable);
+  std::uint16_t columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  return error == std::errc() && end == text.data() + text.size() ? columns : 0;
+}
+
+}  // namespace
+
 std::size_t Columns(std::FILE* stream) {
   constexpr std::size_t kLeast = 40;
   if (!IsTerminal(stream)) return kUnlimitedColumns;
-  if (const char* const variable = std::getenv("COLUMNS"); variable != nullptr) {
-    const std::string_view text(variable);
-    std::uint16_t columns = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
-    if (error == std::errc() && end == text.data() + text.size() && columns > 0) {
-      return std::max<std::size_t>(kLeast, columns);
-    }
-  }
-  const std::size_t columns = ConsoleColumns(stream);
+  std::size_t columns = ColumnsAsked();
+  if (columns == 0) columns = ConsoleColumns(stream);
   return columns == 0 ? kReportColumns : std::max(kLeast, columns);
+}
+
+std::size_t ColumnsOfLine(std::FILE* stream) {
+  if (!IsTerminal(stream)) return kUnlimitedColumns;
+  const std::size_t asked = ColumnsAsked(), window = ConsoleColumns(stream);
+  if (asked == 0 && window == 0) return kReportColumns;
+  return asked == 0 || window == 0 ? asked + window : std::min(asked, window);
 }
 
 std::size_t TextColumns(std::FILE* stream) { return std::min(Columns(stream), kReportColumns); }

@@ -36,6 +36,10 @@ bool UsesColour(std::FILE* stream);
 // least. A stream that is no terminal has kUnlimitedColumns.
 std::size_t Columns(std::FILE* stream);
 
+// The columns that a line has which is drawn over and must not wrap: those of the window as it is
+// now, however few, or of $COLUMNS where these are fewer.
+std::size_t ColumnsOfLine(std::FILE* stream);
+
 // How wide running text, and a table that holds nothing of a file, is in a stream: kReportColumns,
 // or less on a terminal that has less.
 std::size_t TextColumns(std::FILE* stream);

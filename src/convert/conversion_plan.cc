@@ -4,12 +4,15 @@
 #include "convert/conversion_plan.h"
 
 #include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "checkpoint/open_tensor_file.h"
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
+#include "convert/written_tensors.h"
 #include "core/enum_names.h"
 #include "core/failure.h"
 #include "core/given.h"
@@ -63,6 +66,30 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
   }
 }
 
+// Of each input which of its tensors are written; empty: all.
+std::vector<std::vector<bool>> WrittenOf(const PlanState& state, std::span<const Survey> surveys,
+                                         const SelectionRequest& selection) {
+  std::vector<std::vector<bool>> written(surveys.size());
+  if (selection.select.empty()) return written;
+  std::vector<bool> matches(selection.select.size());
+  for (std::size_t i = 0; i < surveys.size(); ++i) {
+    if (state.files[i].sink->has_graph()) {
+      throw Error(ErrorKind::kArguments,
+                  words::PathText(state.files[i].output) +
+                      ": the tensors of a model are parts of its graph; none can be left out",
+                  state.files[i].output);
+    }
+    written[i] = WrittenTensors(surveys[i], selection.select, matches);
+  }
+  for (std::size_t i = 0; i < matches.size(); ++i) {
+    if (matches[i]) continue;
+    throw Error(ErrorKind::kArguments,
+                "'" + words::EscapeName(selection.select[i].text()) + "' matches no tensor",
+                Remedy::kMatchNames, selection.select[i].text());
+  }
+  return written;
+}
+
 // What becomes of a tensor that is made a scaled weight.
 void AddMade(const scale::WrittenForm& form, std::vector<scale::WrittenTensor> tensors,
              PlannedJob& planned) {
@@ -100,13 +127,20 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   }
   for (const Survey& survey : surveys) matchings.emplace_back(survey, selection);
   RequireMatches(matchings, selection);
+  std::vector<std::vector<bool>> written = WrittenOf(*state, surveys, selection);
   for (std::size_t i = 0; i < surveys.size(); ++i) {
     PlannedFile& file = state->files[i];
     if (selection.repack != nullptr) CheckRepackSink(*file.sink, *selection.repack, file.output);
     Decided decided = Decide(surveys[i], matchings[i], selection, *file.sink, opening,
-                             OptionsOf(*state, file, settings));
+                             OptionsOf(*state, file, settings), std::move(written[i]));
     for (std::string& note : NotesOn(surveys[i], *file.sink, decided)) {
       state->notes.push_back(std::move(note));
+    }
+    if (!decided.is_written.empty()) {
+      const auto count = std::ranges::count(decided.is_written, true);
+      state->notes.push_back(words::PathText(file.input) + ": " + std::to_string(count) + " of " +
+                             words::CountText(file.input_tensors, "tensor") +
+                             " are selected; no other is written");
     }
     file.plan = PlanFile(surveys[i], std::move(decided), *file.sink, file.output);
     if (!file.plan.config.note.empty()) {

@@ -54,7 +54,8 @@ std::size_t OnlyTensor(const Survey& survey, const std::vector<Decision>& decisi
 }  // namespace
 
 Decided Decide(const Survey& survey, const Matching& matching, const SelectionRequest& request,
-               const Sink& sink, const Opening& opening, const JobOptions& options) {
+               const Sink& sink, const Opening& opening, const JobOptions& options,
+               std::vector<bool> is_written) {
   Decided decided;
   std::vector<Decision>& decisions = decided.decisions;
   if (request.repack != nullptr) {
@@ -63,7 +64,14 @@ Decided Decide(const Survey& survey, const Matching& matching, const SelectionRe
     decided.repacked = RepackedOf(survey, decisions);
     return decided;
   }
+  decided.asks_for_type = request.to || !request.rules.empty();
   decisions = Select(survey, matching, request, sink.tells_weights());
+  for (std::size_t i = 0; i < is_written.size(); ++i) {
+    if (is_written[i]) continue;
+    decisions[i] = {};
+    decisions[i].reason = Reason::kExcluded;
+  }
+  decided.is_written = std::move(is_written);
   RefuseUnread(survey, decisions);
   if (!sink.gives_types_back()) RefusePacked(survey, decisions);
   sink.Restrict(decisions, options);

@@ -166,7 +166,32 @@ void AddField(const TypeInfo& type, std::size_t field, std::uint64_t n, Exponent
   }
 }
 
+void AddFields(const TypeInfo& type, const Fields& fields, std::uint64_t counted,
+               ExponentCounts& counts) {
+  counts.sampled += counted;
+  counts.zeros += fields.zeros;
+  for (std::size_t field = 0; field < FieldsOf(type); ++field) {
+    if (fields.counts[field] != 0) AddField(type, field, fields.counts[field], counts);
+  }
+  for (std::size_t i = 0; i < fields.subnormals.counts.size(); ++i) {
+    const std::uint64_t n = fields.subnormals.counts[i];
+    if (n != 0) counts.Add(fields.subnormals.first + static_cast<int>(i), n);
+  }
+}
+
 }  // namespace
+
+void CountExponents(const TypeInfo& type, std::span<const std::byte> piece, std::uint64_t values,
+                    ExponentCounts& counts) {
+  const CountStretch count = CounterOf(type);
+  Fields fields;
+  std::fill_n(fields.counts.begin(), FieldsOf(type), 0);
+  for (std::uint64_t first = 0; first < values; first += kStretch) {
+    const std::uint64_t left = values - first;
+    count(type, {piece.data(), first, left < kStretch ? kAll >> (kStretch - left) : kAll}, fields);
+  }
+  AddFields(type, fields, values, counts);
+}
 
 struct CountingReader::Tally {
   explicit Tally(std::uint64_t elements)
@@ -245,16 +270,7 @@ void CountingReader::Read(std::size_t tensor, std::uint64_t offset,
   }
   if (counted == 0) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  ExponentCounts& counts = tally->counts;
-  counts.sampled += counted;
-  counts.zeros += fields.zeros;
-  for (std::size_t field = 0; field < size; ++field) {
-    if (fields.counts[field] != 0) AddField(type, field, fields.counts[field], counts);
-  }
-  for (std::size_t i = 0; i < fields.subnormals.counts.size(); ++i) {
-    const std::uint64_t n = fields.subnormals.counts[i];
-    if (n != 0) counts.Add(fields.subnormals.first + static_cast<int>(i), n);
-  }
+  AddFields(type, fields, counted, tally->counts);
 }
 
 }  // namespace tensorcast::convert

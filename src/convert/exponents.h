@@ -28,6 +28,10 @@ struct ExponentCounts {
   void Add(int exponent, std::uint64_t n);
 };
 
+// Counts all values of a piece of a tensor of numbers, in its dense form.
+void CountExponents(const TypeInfo& type, std::span<const std::byte> piece, std::uint64_t values,
+                    ExponentCounts& counts);
+
 // A reader that gives what another gives, and counts the exponents of numbers that pass. What is
 // counted of a tensor depends on its size alone: all of up to 4,096 values, at least as many of
 // more, and of large ones every 256th, in stretches of 32 that stand elsewhere in each block. A

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -180,9 +181,16 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
     PlanRepacked(survey, *std::move(decided.repacked), sink, output, plan);
     return plan;
   }
-  ValuesReader values = ApplyScales(survey, WantedBy(plan.decisions));
+  ValuesReader values = ApplyScales(survey, WantedBy(plan.decisions), decided.is_written);
   std::optional<std::vector<std::size_t>>& left = values.left;
   LeaveOutUnread(survey, left);
+  if (!decided.is_written.empty()) {
+    if (!left) {
+      left.emplace(survey.tensors().size());
+      std::iota(left->begin(), left->end(), std::size_t{0});
+    }
+    std::erase_if(*left, [&](std::size_t i) { return !decided.is_written[i]; });
+  }
   if (left) plan.left_out = survey.tensors().size() - left->size();
   if (decided.only) left = {*decided.only};
   plan.reader = std::move(values.reader);
@@ -194,6 +202,7 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
       GlobalsOf(*plan.reader, WithGlobals(plan.decisions), plan.fused));
   if (sink.holds_scaled_weights()) {
     plan.config = ConfigOf(*plan.reader, survey.scales, output, plan);
+    if (!decided.asks_for_type) plan.config.model_type = DataType::kUndefined;
   }
   return plan;
 }

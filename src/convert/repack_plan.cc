@@ -110,6 +110,9 @@ const scale::Dialect& RepackTargetOf(const Request& request) {
   if (is_cast) {
     RefuseRequest("weights that are repacked stay what they are: nothing can be asked to be cast");
   }
+  if (!request.select.empty()) {
+    RefuseRequest("weights are repacked in the place where they stand: all tensors are written");
+  }
   if (request.ignore_scales) {
     RefuseRequest("weights are repacked with their scales, which cannot be ignored");
   }

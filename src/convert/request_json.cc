@@ -91,6 +91,7 @@ Json RequestJson(const Request& request) {
   }
   json["only"] = PatternsJson(request.only);
   json["excluded"] = PatternsJson(request.excluded);
+  json["select"] = PatternsJson(request.select);
   json["keep"] = Json::array();
   for (const Keep keep : request.keep) json["keep"].push_back(KeepName(keep));
   json["all_types"] = request.all_types;
@@ -125,6 +126,7 @@ Request RequestOf(const Place& json) {
   }
   request.only = PatternsOf(json.Member("only"));
   request.excluded = PatternsOf(json.Member("excluded"));
+  request.select = PatternsOf(json.Member("select"));
   const Place keep = json.Member("keep");
   for (std::size_t i = 0; i < keep.size(); ++i) {
     request.keep.push_back(keep[i].Parsed(ParseKeep, "is not a kind of tensors"));

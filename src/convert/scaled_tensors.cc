@@ -60,7 +60,8 @@ struct Applied {
   std::optional<std::vector<std::size_t>> left;
 };
 
-Applied AppliedBy(const Survey& survey, const WantedScales& wanted) {
+Applied AppliedBy(const Survey& survey, const WantedScales& wanted,
+                  const std::vector<bool>& is_written) {
   Applied applied;
   std::unordered_set<std::size_t> codes, gone;
   for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
@@ -72,8 +73,9 @@ Applied AppliedBy(const Survey& survey, const WantedScales& wanted) {
   }
   if (applied.weights.empty()) return applied;
   const scale::ScaleCompanions& found = survey.scales.companions;
-  applied.is_all = std::ranges::all_of(
-      found.scaled, [&](const scale::ScaledTensor& one) { return codes.contains(one.tensor); });
+  applied.is_all = std::ranges::all_of(found.scaled, [&](const scale::ScaledTensor& one) {
+    return codes.contains(one.tensor) || (!is_written.empty() && !is_written[one.tensor]);
+  });
   for (const scale::Companion& one : found.companions) {
     const bool is_scale = one.row != nullptr && one.row->role == scale::CompanionRole::kScale;
     if (applied.is_all && !one.served && !is_scale) gone.insert(one.tensor);
@@ -89,8 +91,9 @@ Applied AppliedBy(const Survey& survey, const WantedScales& wanted) {
 
 }  // namespace
 
-ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted) {
-  Applied applied = AppliedBy(survey, wanted);
+ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted,
+                         const std::vector<bool>& is_written) {
+  Applied applied = AppliedBy(survey, wanted, is_written);
   if (applied.weights.empty()) return {survey.opened.reader};
   const auto scaled = std::make_shared<scale::ScaledReader>(
       survey.opened.reader, std::move(applied.weights), applied.is_all);
@@ -99,7 +102,7 @@ ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted) {
 
 std::optional<std::vector<std::size_t>> TensorsLeft(const Survey& survey,
                                                     const WantedScales& wanted) {
-  return AppliedBy(survey, wanted).left;
+  return AppliedBy(survey, wanted, {}).left;
 }
 
 namespace {

@@ -31,7 +31,10 @@ struct ValuesReader {
   const scale::ScaledReader* scaled = nullptr;
   std::optional<std::vector<std::size_t>> left = {};  // see TensorsLeft
 };
-ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted);
+// `is_written`: of each tensor whether anybody will have it; empty: all are. Where every weight
+// that is has its scales applied, nothing says any more that weights are quantised.
+ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted,
+                         const std::vector<bool>& is_written = {});
 // The tensors that are left then, by index: without those that only served such weights. Nothing
 // where there is no such weight: all are.
 std::optional<std::vector<std::size_t>> TensorsLeft(const Survey& survey,

@@ -320,6 +320,7 @@ SelectionRequest SelectionOf(const Request& request) {
   }
   for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);
   for (const std::string& pattern : request.excluded) selection.excluded.emplace_back(pattern);
+  for (const std::string& pattern : request.select) selection.select.emplace_back(pattern);
   selection.keep = request.keep;
   selection.all_types = request.all_types;
   return selection;

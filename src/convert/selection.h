@@ -61,7 +61,8 @@ struct SelectionRequest {
   std::vector<Rule> rules;                  // the first that matches wins
   std::vector<naming::TensorPattern> only;  // none means every tensor
   std::vector<naming::TensorPattern> excluded;
-  std::vector<Keep> keep;  // of what no rule takes
+  std::vector<naming::TensorPattern> select;  // what is written; none means all
+  std::vector<Keep> keep;                     // of what no rule takes
   // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
   // the file's one tensor: most are labels.
   bool all_types = false;

@@ -142,6 +142,56 @@ TEST(Exponents, DoNotDependOnThePieces) {
   }
 }
 
+// Counted whole, without a sample: of every number of stretches and a last one that is not full.
+TEST(Exponents, OfAllValuesAreThoseOfASmallTensor) {
+  std::mt19937_64 random(11);
+  for (const TypeInfo& type : Types()) {
+    if (type.type == DataType::kString) continue;
+    SCOPED_TRACE(type.name);
+    for (const std::uint64_t elements : {0u, 1u, 31u, 32u, 33u, 1000u, 1024u}) {
+      std::vector<std::byte> bytes(*StorageBytes(type.type, elements));
+      for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+      if (type.type == DataType::kBool) std::ranges::fill(bytes, std::byte{1});
+      ExponentCounts all;
+      CountExponents(type, bytes, elements, all);
+      if (elements == 0) {
+        EXPECT_EQ(all.sampled, 0u);
+      } else {
+        ExpectSame(all, CountWhole({type.type, elements, bytes}));
+      }
+    }
+  }
+}
+
+// Piece by piece, to a sum: frexp says what each value has.
+TEST(Exponents, OfAllValuesAddUp) {
+  constexpr std::uint64_t kElements = 100'003, kPiece = 4096;
+  const Memory memory = RandomFloats(kElements);
+  std::vector<std::byte> bytes(memory.file_bytes());
+  memory.Read(0, 0, bytes);
+  ExponentCounts all;
+  std::map<int, std::uint64_t> expected;
+  for (std::uint64_t first = 0; first < kElements; first += kPiece) {
+    const std::uint64_t values = std::min(kPiece, kElements - first);
+    CountExponents(*FindType(DataType::kFloat32),
+                   std::span(bytes).subspan(first * sizeof(float), values * sizeof(float)), values,
+                   all);
+  }
+  for (std::uint64_t i = 0; i < kElements; ++i) {
+    float value = 0;
+    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+    int exponent = 0;
+    std::frexp(value, &exponent);
+    if (value != 0) ++expected[exponent - 1];
+  }
+  EXPECT_EQ(all.sampled, kElements);
+  std::map<int, std::uint64_t> found;
+  for (std::size_t i = 0; i < all.counts.size(); ++i) {
+    if (all.counts[i] != 0) found[all.first + static_cast<int>(i)] = all.counts[i];
+  }
+  EXPECT_EQ(found, expected);
+}
+
 TEST(Exponents, AreCountedOfWhatIsWantedAlone) {
   const Memory memory = RandomFloats(3000);
   CountingReader reader(memory);

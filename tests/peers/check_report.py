@@ -48,6 +48,37 @@ def exponents_of(values):
             "first_exponent": first, "counts": np.bincount(exponents - first).tolist() if some.size else []}
 
 
+def zones_of(values, dtype):
+    """How many float32 lie in powers of two of which a type holds nothing, only subnormals, or no number."""
+    exponents = np.frexp(values[values != 0])[1] - 1
+    least = np.ldexp(np.float32(1), exponents)
+    most = np.nextafter(np.ldexp(np.float32(1), exponents + 1), np.float32(0))
+    info = ml_dtypes.finfo(dtype)
+    with np.errstate(over="ignore"):
+        to_zero = most.astype(dtype).astype(np.float32) == 0
+    subnormal = (most < float(info.smallest_normal)) & ~to_zero
+    return {"to_zero": int(to_zero.sum()), "to_subnormal": int(subnormal.sum()),
+            "beyond": int((least > float(info.max)).sum())}
+
+
+def check_histograms(tool):
+    """inspect --histogram --json: the same exponents, and what narrow types make of them."""
+    rng = np.random.default_rng(6)
+    values = np.ldexp(rng.uniform(1, 2, 4000), rng.integers(-30, 21, 4000)).astype(np.float32)
+    values[::7] *= -1
+    values[::97] = 0
+    path = tool.folder / "histogram.npy"
+    np.save(path, values)
+    out, _ = tool.run("inspect", path, "--histogram", "histogram", "--json")
+    [found] = json.loads(out)["histograms"]
+    assert found["exponents"] == exponents_of(values), found["exponents"]
+    assert len(found["types"]) == 7
+    for one in found["types"]:
+        expected = zones_of(values, TYPES[one["type"]].dtype)
+        assert one == {"type": one["type"], **expected}, f"{one} is not {expected}"
+        assert one["type"] == "bfloat16" or any(expected.values())
+
+
 def check_exponents(tool):
     """Every type, all codes of it or random ones; then tensors of which a part is looked at."""
     rng = np.random.default_rng(5)
@@ -278,7 +309,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tool", help="the tensorcast executable")
     with Tool(parser.parse_args().tool) as tool:
-        for check in (check_exponents, check_figures, check_names, check_files, check_size):
+        for check in (check_exponents, check_histograms, check_figures, check_names, check_files, check_size):
             check(tool)
             print(f"{check.__name__}: holds")
     return 0
