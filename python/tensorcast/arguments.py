@@ -10,7 +10,7 @@ import functools
 import inspect
 import operator
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -24,7 +24,7 @@ T = TypeVar("T")
 CAST_OPTIONS: tuple[str, ...] = _core.cast_options
 
 
-def check_options(given: dict[str, Any], name: str,
+def check_options(given: Mapping[str, Any], name: str,
                   *known: Callable[..., Any] | Iterable[str]) -> None:
     """Raises where a function was given an option that neither it nor what it hands them to has; says
     which is meant."""

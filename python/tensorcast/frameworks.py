@@ -36,8 +36,8 @@ class _Torch:
         """The type of its elements, as ONNX's number."""
         try:
             return _core.type_number(x.dtype)
-        except ArgumentError:
-            raise KindError(f"{x.dtype} is not an element type of ONNX") from None
+        except ArgumentError as error:
+            raise KindError(str(error)) from None
 
     def _memory(self, x: Any) -> tuple[int, Array]:
         torch = sys.modules["torch"]

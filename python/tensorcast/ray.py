@@ -19,16 +19,17 @@ import os
 import socket
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from . import _core, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text
-from .conversion import Path, Plan, Rules, plan
+from .conversion import Plan, Rules, plan
 from .errors import ArgumentError, ContentsError, Error, FileError, UnsupportedError, reworded
 from .loss import LossReport
 from .outputs import UNIT_BYTES, Outputs, Part, Unit
 from .progress import Progress, callback
-from .types import TypeLike
+from .signatures import Path, PlanOptions
+from .types import ScaledFormat, TypeLike
 
 __all__ = ["LostWorkerError", "convert"]
 
@@ -43,7 +44,7 @@ def convert(
     src: Path,
     dst: Path,
     *,
-    to: TypeLike = None,
+    to: TypeLike | ScaledFormat | None = None,
     rules: Rules = (),
     overwrite: bool = False,
     loss: bool = True,
@@ -52,7 +53,7 @@ def convert(
     max_retries: int = 3,
     unit_bytes: int = UNIT_BYTES,
     task_options: Mapping[str, Any] | None = None,
-    **more: Any,
+    **more: Unpack[PlanOptions],
 ) -> dict[str, LossReport]:
     """Converts a file or a checkpoint's directory by tasks of a Ray cluster: same bytes, same reports as
     `tensorcast.convert` gives.
