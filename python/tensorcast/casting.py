@@ -58,6 +58,15 @@ def _destination(to: TypeLike | None, like: Any, out: Any, packed: bool) -> tupl
     return number, model
 
 
+def _recorded(x: Any, number: int, options: dict[str, Any], threads: int | None, loss: bool) -> Any:
+    """The cast as an operator of torch's, of a tensor that requires a gradient or is traced."""
+    from . import torch_op  # which imports torch
+
+    given = {name: value for name, value in options.items() if name != "string_style"}
+    result = torch_op.cast(x, type_name(number), threads=threads, **given)
+    return (result, cast(x.detach(), number, loss=True, threads=threads, **options)[1]) if loss else result
+
+
 def packs(packed: Packed) -> bool:
     """Checks an argument `packed`: whether the result is packed."""
     if not isinstance(packed, (bool, np.bool_, str)) or packed not in (False, True, "in", "out"):
@@ -207,6 +216,10 @@ def cast(
     pack = packs(packed)
     number, model = _destination(to, like, out, pack)
     threads = arrays.thread_count(threads)
+    if out is None and from_type is None and shape is None and number != STRING and frameworks.is_recorded(x):
+        is_stream = pack and arrays.bits_of(number) < 8
+        if not is_stream and (model is None or frameworks.is_tensor(model)):
+            return _recorded(x, number, options, threads, loss)
     source = arrays.read(x, from_type, packed in (True, "in"), shape)
     if loss and STRING in (source.number, number):
         raise UnsupportedError("casts from and to string have no loss report: they have no codes "
