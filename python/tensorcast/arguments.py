@@ -5,7 +5,6 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import operator
@@ -37,6 +36,8 @@ def check_options(given: Mapping[str, Any], name: str,
             names += each
     for option in given:
         if option not in names:
+            import difflib  # not when the package is imported, which it would make slower
+
             near = difflib.get_close_matches(option, names, 1)
             raise KindError(f"{name} has no option {option!r}"
                             + (f": the nearest is {near[0]}" if near else ""))

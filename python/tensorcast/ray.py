@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import socket
 import time
 from collections.abc import Mapping
 from typing import Any, Unpack
@@ -270,7 +269,7 @@ _last_plan: tuple[Any, Plan] | None = None
 
 def _run_unit(shared: dict[str, Any], file: str, ranges: Any) -> tuple[str, Part | Error]:
     """What a task does: one unit. What is refused is returned, and not raised: Ray would say it in its own words."""
-    place = socket.gethostname()
+    place = os.uname().nodename
     try:
         if shared["version"] != _version():
             raise UnsupportedError(f"tensorcast is {_version()} here and {shared['version']} where convert was called: "
