@@ -215,6 +215,10 @@ nb::object QuickCast(PyObject* const* given, Py_ssize_t count, PyObject* names) 
   PyObject* const out = named[kOut];
   Operand source;
   if (!ReadSource(named[kX], out != nullptr || request.result_is_packed, &source)) return {};
+  if (source.library == Library::kTorch && out == nullptr && named[kFromType] == nullptr &&
+      !request.result_is_packed && IsRecorded(named[kX])) {
+    return {};
+  }
   request.from = source.type;
   request.source_is_packed = source.is_packed;
   if (PyObject* const said = named[kFromType]; said != nullptr) {

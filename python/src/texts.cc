@@ -61,8 +61,10 @@ void AppendObject(PyObject* object, std::uint64_t index, PyArrayObject* array, T
       object == nullptr
           ? "nothing"
           : nb::cast<std::string>(nb::str(nb::handle(object).type().attr("__name__")));
-  Raise(ErrorClass::kKind, ElementName(index, ShapeOf(array)) + " is " + words::EscapeName(kind) +
-                               ": an array of objects is taken where each is str or bytes");
+  Raise(ErrorClass::kKind,
+        ElementName(index, ShapeOf(array)) + " is " + words::EscapeName(kind) +
+            ": an array of objects is taken where each is a number, or each is str "
+            "or bytes");
 }
 
 void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArrayObject* array,

@@ -29,7 +29,9 @@ struct Torch {
   PyObject* is_neg = nullptr;
   PyObject* increment_version = nullptr;
   PyObject* requires_grad = nullptr;  // the name
-  std::bitset<kTypeNumbers> lacks;    // types of which it made no tensor
+  PyObject* is_grad_enabled = nullptr;
+  PyObject* count_modes = nullptr;  // those that see all operators
+  std::bitset<kTypeNumbers> lacks;  // types of which it made no tensor
   bool is_known = false;
 };
 Torch& TheTorch() {
@@ -56,8 +58,8 @@ void FindTorch() {
   PyObject* const is_neg = Attribute(tensor, "is_neg");
   PyObject* const capsule = Attribute(tensor, "__dlpack_c_exchange_api__");
   Py_XDECREF(nn);
-  Py_XDECREF(core);
   if (parameter == nullptr || !PyType_Check(tensor) || !PyType_Check(parameter)) {
+    Py_XDECREF(core);
     Py_XDECREF(tensor);
     Py_XDECREF(parameter);
     Py_XDECREF(increment);
@@ -69,8 +71,11 @@ void FindTorch() {
   torch.tensor = reinterpret_cast<PyTypeObject*>(tensor);
   torch.parameter = reinterpret_cast<PyTypeObject*>(parameter);
   torch.increment_version = increment;
+  torch.is_grad_enabled = Attribute(module, "is_grad_enabled");
+  torch.count_modes = Attribute(core, "_len_torch_dispatch_stack");
   torch.is_neg = is_neg;
   torch.requires_grad = PyUnicode_InternFromString("requires_grad");
+  Py_XDECREF(core);
   const auto* table = capsule != nullptr && PyCapsule_IsValid(capsule, dlpack::kTableName) != 0
                           ? static_cast<const dlpack::ExchangeTable*>(
                                 PyCapsule_GetPointer(capsule, dlpack::kTableName))
@@ -91,6 +96,23 @@ bool MayBe(PyObject* function, PyObject* object) {
   if (said == nullptr) PyErr_Clear();
   Py_XDECREF(said);
   return !is_false;
+}
+
+// Asks a function of Python's without arguments for a number, or for True or False; gives 0 where
+// it fails or is not there.
+long Answer(PyObject* function) {
+  PyObject* const said = function == nullptr ? nullptr : PyObject_CallNoArgs(function);
+  const long number = said == nullptr ? 0 : PyLong_AsLong(said);
+  if (PyErr_Occurred() != nullptr) PyErr_Clear();
+  Py_XDECREF(said);
+  return number;
+}
+
+bool MayRequireGradient(PyObject* tensor) {
+  PyObject* const said = PyObject_GetAttr(tensor, TheTorch().requires_grad);
+  if (said == nullptr) PyErr_Clear();
+  Py_XDECREF(said);
+  return said != Py_False;
 }
 
 // A tensor's memory and the structure that torch keeps with it.
@@ -155,12 +177,14 @@ bool ReadTensor(PyObject* tensor, Operand* operand) noexcept {
   return !is_part || !MayBe(torch.is_neg, tensor);
 }
 
+bool IsRecorded(PyObject* tensor) noexcept {
+  const Torch& torch = TheTorch();
+  return (MayRequireGradient(tensor) && Answer(torch.is_grad_enabled) != 0) ||
+         Answer(torch.count_modes) != 0;
+}
+
 bool ReadWritableTensor(PyObject* tensor, Operand* operand) noexcept {
-  PyObject* const requires_grad = PyObject_GetAttr(tensor, TheTorch().requires_grad);
-  const bool is_free = requires_grad == Py_False;
-  if (requires_grad == nullptr) PyErr_Clear();
-  Py_XDECREF(requires_grad);
-  return is_free && ReadTensor(tensor, operand) && !operand->is_packed;
+  return !MayRequireGradient(tensor) && ReadTensor(tensor, operand) && !operand->is_packed;
 }
 
 void NoteWritten(PyObject* tensor) {
@@ -208,9 +232,13 @@ nb::object NewTensor(DataType type, bool is_packed, const Operand& like, Operand
   } else {
     std::copy_n(like.shape, dimensions, shape);
     if (is_float4) shape[dimensions - 1] /= 2;
+    // Those of a tensor stay, as `.to` has it: of dimensions of one element they tell
+    // channels_last.
+    const bool keeps = !like.is_in_c_order || (like.library == Library::kTorch && like.n != 0 &&
+                                               !is_float4 && !like.is_packed);
     std::int64_t next = 1;
     for (std::size_t i = dimensions; i-- > 0;) {
-      strides[i] = like.is_in_c_order ? next : like.strides[i] / like.stride_unit;
+      strides[i] = keeps ? like.strides[i] / like.stride_unit : next;
       next *= std::max<std::int64_t>(shape[i], 1);
     }
   }

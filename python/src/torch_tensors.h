@@ -16,6 +16,10 @@ namespace tensorcast::python {
 // Says whether an object is a torch.Tensor or a Parameter, and of no other subclass.
 bool IsTensor(PyObject* object) noexcept;
 
+// Says whether a cast of a tensor has to be an operator of torch's: it requires a gradient, or a
+// mode sees all operators.
+bool IsRecorded(PyObject* tensor) noexcept;
+
 // Reads a tensor; false where it is not on the CPU, not dense, of no type of ONNX, or not what its
 // memory holds. Raises nothing.
 bool ReadTensor(PyObject* tensor, Operand* operand) noexcept;

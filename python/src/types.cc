@@ -17,6 +17,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "formats/npy_dtype.h"
+#include "scale/scaled_format.h"
 #include "text_objects.h"
 #include "words/error_text.h"
 
@@ -62,7 +63,71 @@ DataType RegisteredType(int number) {
 
 std::string TextOf(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
+// What else a name may mean than a type of elements.
+struct Meaning {
+  std::string_view name;  // in lower case
+  std::string_view said;
+};
+constexpr std::string_view kNarrowIntegers =
+    " is not an element type: those of less than a byte are int2, int4, uint2 and uint4";
+constexpr Meaning kMeanings[] = {
+    {"float8", " may be float8e4m3fn or float8e5m2: give one of these names"},
+    {"f8", " may be float8e4m3fn or float8e5m2: give one of these names"},
+    {"float6", " may be float6e2m3 or float6e3m2: give one of these names"},
+    {"fp6", " may be float6e2m3 or float6e3m2: give one of these names"},
+    {"f6", " may be float6e2m3 or float6e3m2: give one of these names"},
+    {"nf4",
+     " is a code with scales, and not an element type: the plain four-bit float is float4e2m1"},
+    {"tf32", " is not a stored type: the nearest are float32 and bfloat16"},
+    {"complex32", " is not an element type: cast the real part and the imaginary one"},
+    {"complex64", " is not an element type: cast the real part and the imaginary one"},
+    {"complex128", " is not an element type: cast the real part and the imaginary one"},
+    {"int1", kNarrowIntegers},
+    {"int3", kNarrowIntegers},
+    {"int5", kNarrowIntegers},
+    {"int6", kNarrowIntegers},
+    {"int7", kNarrowIntegers},
+    {"uint1", kNarrowIntegers},
+    {"uint3", kNarrowIntegers},
+    {"uint5", kNarrowIntegers},
+    {"uint6", kNarrowIntegers},
+    {"uint7", kNarrowIntegers},
+};
+
+// Gives what a name that is no type's may mean; empty where nothing is known of it.
+std::string MeaningOf(std::string_view name) {
+  constexpr std::string_view kTensor = "tensor(";
+  std::string lower(name.substr(0, 32));
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  std::ranges::replace(lower, '-', '_');
+  if (lower.starts_with(kTensor) && lower.ends_with(')')) {
+    const std::string_view element =
+        std::string_view(lower).substr(kTensor.size(), lower.size() - kTensor.size() - 1);
+    const std::optional<DataType> type = ParseType(element);
+    return type ? " is ONNX's word for tensors of " + std::string(TypeName(*type)) + ": give that"
+                : std::string();
+  }
+  const std::string_view bare = std::string_view(lower).substr(lower.starts_with("torch.") ? 6 : 0);
+  for (const Meaning& meaning : kMeanings) {
+    if (meaning.name == bare) return std::string(meaning.said);
+  }
+  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+    std::string spelling(format.name);
+    std::ranges::replace(spelling, '-', '_');
+    if (spelling == bare) {
+      return " is a format of weights with scales, which plan and convert write: it is no element "
+             "type";
+    }
+  }
+  return {};
+}
+
 [[noreturn]] void RaiseUnknownName(std::string_view name) {
+  if (const std::string meaning = MeaningOf(name); !meaning.empty()) {
+    Raise(ErrorClass::kValue, words::Quoted(name) + meaning);
+  }
   std::string line = words::Quoted(name) + " is not an element type";
   const auto [first, second, third] = NearestTypeNames(name);
   if (!first.empty()) line.append(second.empty() ? "; the nearest is " : "; the nearest are ");

@@ -18,6 +18,7 @@ from . import _core, errors
 _core.set_errors(errors)
 
 from . import casting, graph, mdf, onnx, ray  # noqa: E402  (need the errors)
+from .loss import LossReport  # noqa: E402, I001  (first: type checkers then take `loss` for the function, not the module)
 from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
 from .casting import loss, parse  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
@@ -35,7 +36,6 @@ from .errors import (  # noqa: E402
 from .explaining import Explanation, explain  # noqa: E402
 from .files import TensorFile, TensorInfo, inspect  # noqa: E402
 from .files import open as open  # noqa: E402, A004  (as format)
-from .loss import LossReport  # noqa: E402
 from .memory import result_memory  # noqa: E402
 from .outputs import Outputs, Part, Unit  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 else:
     cast = casting._quick()
 __version__: str = _core.version
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", "format", "open"])
 
 
 def c_library() -> str:

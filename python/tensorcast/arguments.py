@@ -5,12 +5,11 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import operator
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -24,7 +23,7 @@ T = TypeVar("T")
 CAST_OPTIONS: tuple[str, ...] = _core.cast_options
 
 
-def check_options(given: dict[str, Any], name: str,
+def check_options(given: Mapping[str, Any], name: str,
                   *known: Callable[..., Any] | Iterable[str]) -> None:
     """Raises where a function was given an option that neither it nor what it hands them to has; says
     which is meant."""
@@ -37,6 +36,8 @@ def check_options(given: dict[str, Any], name: str,
             names += each
     for option in given:
         if option not in names:
+            import difflib  # not when the package is imported, which it would make slower
+
             near = difflib.get_close_matches(option, names, 1)
             raise KindError(f"{name} has no option {option!r}"
                             + (f": the nearest is {near[0]}" if near else ""))

@@ -108,7 +108,7 @@ def _shape_of(shape: int | Sequence[int] | None) -> tuple[int, ...]:
     return sizes
 
 
-def read(x: Any, from_type: TypeLike, packed: bool, shape: int | Sequence[int] | None) -> Source:
+def read(x: Any, from_type: TypeLike | None, packed: bool, shape: int | Sequence[int] | None) -> Source:
     """Any array, list, number or text as a Source; copies nothing that is an array already."""
     kind = frameworks.kind_of(x)
     source = Source(*kind.read(x)) if kind is not None else _read_numpy(x, from_type is not None)
@@ -153,6 +153,8 @@ def _read_numpy(x: Any, is_typed: bool) -> Source:
         array = _exchanged(x)
     else:
         array = _of_python(x)
+    if array.dtype.kind == "O" and not is_typed and array.size:
+        array = _of_objects(array)
     if is_typed and array.dtype.kind == "V" and array.dtype.names is None:
         return Source(array, 0, array.shape, is_scalar=is_scalar)
     return Source(array, _number_of(array.dtype), array.shape, is_scalar=is_scalar)
@@ -188,6 +190,20 @@ def _of_python(x: Any) -> Array:
             raise RangeError(f"x holds {one} beside numbers of which numpy makes float64 with it: "
                              "cast an array of one type")
     return array
+
+
+def _of_objects(array: Array) -> Array:
+    """An array of objects that are numbers as numpy makes one of their list; texts as they are."""
+    if isinstance(next(array.flat), (str, bytes)):
+        return array
+    for index, item in zip(np.ndindex(array.shape), array.flat):
+        if isinstance(item, (str, bytes)) or not isinstance(item, (int, float, complex, np.generic)):
+            raise KindError(f"x{list(index) or ''} is {type(item).__name__}: an array of objects is taken "
+                            "where each is a number, or each is str or bytes")
+    numbers = _of_python(array.tolist())
+    if numbers.dtype.kind == "O":
+        raise RangeError("x holds integers that no type of 64 bits has all of: cast an array of one type")
+    return numbers
 
 
 def _items(x: Any) -> Iterator[Any]:

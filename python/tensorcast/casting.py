@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -19,10 +19,27 @@ from . import _core, arrays, frameworks, texts
 from .arguments import check_options, says_nearest
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
-from .types import STRING, TypeLike, numpys_dtype, type_name
+from .signatures import (
+    CastArguments,
+    FiniteOnlyNan,
+    FnuzInfinity,
+    IntegerOverflow,
+    JaxArray,
+    LossArguments,
+    NumpyLike,
+    Packed,
+    RoundMode,
+    Scalar,
+    StringStyle,
+    TorchTensor,
+)
+from .types import STRING, Array, TypeLike, numpys_dtype, type_name
+
+T = TypeVar("T")
+Out = TypeVar("Out")
 
 
-def _destination(to: TypeLike, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
+def _destination(to: TypeLike | None, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
     """The type's number, and the object whose kind the result is to be (None: that of x)."""
     if out is not None and like is not None:
         raise ArgumentError("out and like both say what the result is to be: give one")
@@ -41,27 +58,75 @@ def _destination(to: TypeLike, like: Any, out: Any, packed: bool) -> tuple[int, 
     return number, model
 
 
-def packs(packed: bool | str) -> bool:
+def _recorded(x: Any, number: int, options: dict[str, Any], threads: int | None, loss: bool) -> Any:
+    """The cast as an operator of torch's, of a tensor that requires a gradient or is traced."""
+    from . import torch_op  # which imports torch
+
+    given = {name: value for name, value in options.items() if name != "string_style"}
+    result = torch_op.cast(x, type_name(number), threads=threads, **given)
+    return (result, cast(x.detach(), number, loss=True, threads=threads, **options)[1]) if loss else result
+
+
+def packs(packed: Packed) -> bool:
     """Checks an argument `packed`: whether the result is packed."""
     if not isinstance(packed, (bool, np.bool_, str)) or packed not in (False, True, "in", "out"):
         raise ArgumentError("packed is True, False, 'in' or 'out'")
     return packed in (True, "out")
 
 
+@overload
+def cast(x: TorchTensor[T] | JaxArray[T], to: TypeLike, *, like: None = None, out: None = None, loss: Literal[False] = False,
+         **options: Unpack[CastArguments]) -> T: ...
+@overload
+def cast(x: TorchTensor[T] | JaxArray[T], to: TypeLike, *, like: None = None, out: None = None, loss: Literal[True],
+         **options: Unpack[CastArguments]) -> tuple[T, LossReport]: ...
+@overload
+def cast(x: Scalar, to: TypeLike, *, like: None = None, out: None = None, loss: Literal[False] = False,
+         **options: Unpack[CastArguments]) -> Any: ...
+@overload
+def cast(x: Scalar, to: TypeLike, *, like: None = None, out: None = None, loss: Literal[True],
+         **options: Unpack[CastArguments]) -> tuple[Any, LossReport]: ...
+@overload
+def cast(x: NumpyLike, to: TypeLike, *, like: None = None, out: None = None, loss: Literal[False] = False,
+         **options: Unpack[CastArguments]) -> Array: ...
+@overload
+def cast(x: NumpyLike, to: TypeLike, *, like: None = None, out: None = None, loss: Literal[True],
+         **options: Unpack[CastArguments]) -> tuple[Array, LossReport]: ...
+@overload
+def cast(x: Any, to: TypeLike | None = None, *, like: TorchTensor[T] | JaxArray[T], out: None = None, loss: Literal[False] = False,
+         **options: Unpack[CastArguments]) -> T: ...
+@overload
+def cast(x: Any, to: TypeLike | None = None, *, like: TorchTensor[T] | JaxArray[T], out: None = None, loss: Literal[True],
+         **options: Unpack[CastArguments]) -> tuple[T, LossReport]: ...
+@overload
+def cast(x: Any, to: TypeLike | None = None, *, like: np.ndarray[Any, Any] | np.generic, out: None = None, loss: Literal[False] = False,
+         **options: Unpack[CastArguments]) -> Array: ...
+@overload
+def cast(x: Any, to: TypeLike | None = None, *, like: np.ndarray[Any, Any] | np.generic, out: None = None, loss: Literal[True],
+         **options: Unpack[CastArguments]) -> tuple[Array, LossReport]: ...
+@overload
+def cast(x: Any, to: TypeLike | None = None, *, like: None = None, out: Out, loss: Literal[False] = False,
+         **options: Unpack[CastArguments]) -> Out: ...
+@overload
+def cast(x: Any, to: TypeLike | None = None, *, like: None = None, out: Out, loss: Literal[True],
+         **options: Unpack[CastArguments]) -> tuple[Out, LossReport]: ...
+@overload
+def cast(x: Any, to: TypeLike | None = None, *, like: Any = None, out: Any = None, loss: bool,
+         **options: Unpack[CastArguments]) -> Any: ...
 def cast(
     x: Any,
-    to: TypeLike = None,
+    to: TypeLike | None = None,
     *,
     like: Any = None,
     out: Any = None,
     saturate: bool = True,
-    round_mode: str = "up",
-    integer_overflow: str = "wrap",
-    fnuz_infinity: str = "max",
-    finite_only_nan: str = "zero",
-    string_style: str = "numpy",
-    packed: bool | str = False,
-    from_type: TypeLike = None,
+    round_mode: RoundMode = "up",
+    integer_overflow: IntegerOverflow = "wrap",
+    fnuz_infinity: FnuzInfinity = "max",
+    finite_only_nan: FiniteOnlyNan = "zero",
+    string_style: StringStyle = "numpy",
+    packed: Packed = False,
+    from_type: TypeLike | None = None,
     shape: int | Sequence[int] | None = None,
     loss: bool = False,
     threads: int | None = None,
@@ -151,6 +216,10 @@ def cast(
     pack = packs(packed)
     number, model = _destination(to, like, out, pack)
     threads = arrays.thread_count(threads)
+    if out is None and from_type is None and shape is None and number != STRING and frameworks.is_recorded(x):
+        is_stream = pack and arrays.bits_of(number) < 8
+        if not is_stream and (model is None or frameworks.is_tensor(model)):
+            return _recorded(x, number, options, threads, loss)
     source = arrays.read(x, from_type, packed in (True, "in"), shape)
     if loss and STRING in (source.number, number):
         raise UnsupportedError("casts from and to string have no loss report: they have no codes "
@@ -176,7 +245,7 @@ def cast(
     return (result, LossReport(meter)) if meter is not None else result
 
 
-def loss(x: Any, to: TypeLike = None, **options: Any) -> LossReport:
+def loss(x: Any, to: TypeLike | None = None, **options: Unpack[LossArguments]) -> LossReport:
     """What the cast of `x` to a type would lose; takes `cast`'s options, `like` among them.
 
     Raises
@@ -200,7 +269,7 @@ def loss(x: Any, to: TypeLike = None, **options: Any) -> LossReport:
     return report
 
 
-def parse(texts: Any, to: TypeLike, **options: Any) -> Any:
+def parse(texts: Any, to: TypeLike, **options: Unpack[CastArguments]) -> Any:
     """Numbers of texts: `cast` of strings in bulk, from object, U, S or StringDType.
 
     Raises `ArgumentError` where a text is not a number, and says which.
@@ -225,7 +294,7 @@ def parse(texts: Any, to: TypeLike, **options: Any) -> Any:
 
 
 @says_nearest
-def format(x: Any, style: str = "numpy", *, threads: int | None = None) -> Any:
+def format(x: Any, style: StringStyle = "numpy", *, threads: int | None = None) -> Any:
     """The shortest text of each number that reads back as itself: an object array of str.
 
     Parameters

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from json import loads
-from typing import Any
+from typing import Any, Unpack
 
 from . import _core, arrays, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
@@ -19,10 +19,10 @@ from .errors import ArgumentError, KindError
 from .loss import LossReport
 from .outputs import UNIT_BYTES, Outputs, Unit
 from .progress import Progress, callback
-from .types import TypeLike
+from .signatures import CastOptions, Group, Keep, Path, PlanOptions, RepackLayout, ScaleRule
+from .types import ScaledFormat, TypeLike
 
-Path = str | os.PathLike[str]
-Rules = Mapping[str, TypeLike] | Iterable[tuple[str, TypeLike]]
+Rules = Mapping[str, TypeLike | ScaledFormat] | Iterable[tuple[str, TypeLike | ScaledFormat]]
 
 
 @dataclass(frozen=True)
@@ -267,26 +267,26 @@ def plan(
     src: Path,
     dst: Path,
     *,
-    to: TypeLike = None,
+    to: TypeLike | ScaledFormat | None = None,
     rules: Rules = (),
     only: Iterable[str] = (),
     exclude: Iterable[str] = (),
-    keep: Iterable[str] = (),
+    keep: Iterable[Keep] = (),
     all_types: bool = False,
     ignore_scales: bool = False,
     layout: str | None = None,
-    scale_rule: str | None = None,
-    repack: str | None = None,
-    group: int | str | None = None,
+    scale_rule: ScaleRule | None = None,
+    repack: RepackLayout | None = None,
+    group: Group | None = None,
     asymmetric: bool = False,
     rotate: bool = False,
-    assume_type: TypeLike = None,
+    assume_type: TypeLike | None = None,
     allow_hard_links: bool = False,
     root: str | None = None,
     max_shard_bytes: int = 0,
     like: Path | None = None,
     storage_options: Mapping[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[CastOptions],
 ) -> Plan:
     """Decides what a conversion would do to each tensor; writes nothing.
 
@@ -387,9 +387,9 @@ def plan(
     }), lent)
 
 
-def convert(src: Path, dst: Path, *, to: TypeLike = None, rules: Rules = (),
+def convert(src: Path, dst: Path, *, to: TypeLike | ScaledFormat | None = None, rules: Rules = (),
             overwrite: bool = False, loss: bool = True, threads: int | None = None,
-            progress: Progress | Any = None, **more: Any) -> dict[str, LossReport]:
+            progress: Progress | Any = None, **more: Unpack[PlanOptions]) -> dict[str, LossReport]:
     """Converts a file of tensors: `plan`, which has the arguments, and `Plan.run`.
 
     Returns

@@ -11,10 +11,10 @@ from typing import Any
 
 from . import _core, arrays, sources
 from .arguments import flag, path_text, says_nearest, text
-from .conversion import Path
 from .errors import ArgumentError, KindError
 from .loss import Figures, LossReport
 from .progress import Progress, callback
+from .signatures import Path
 from .types import TypeLike
 
 
@@ -109,7 +109,7 @@ class Diff:
 @says_nearest
 def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, str]] = (),
          only: Iterable[str] = (), exclude: Iterable[str] = (), ignore_scales: bool = False,
-         assume_type: TypeLike = None, allow_hard_links: bool = False,
+         assume_type: TypeLike | None = None, allow_hard_links: bool = False,
          root: str | None = None, root_of_b: str | None = None,
          storage_options: Mapping[str, Any] | None = None,
          threads: int | None = None, progress: Progress | Any = None) -> Diff:

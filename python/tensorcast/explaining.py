@@ -8,13 +8,14 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core, arrays
 from .arguments import CAST_OPTIONS, check_options
 from .errors import ArgumentError, KindError
+from .signatures import CastOptions
 from .types import STRING, TypeLike, type_name
 
 
@@ -64,7 +65,8 @@ class Explanation:
         return f"<table>{rows}</table>"
 
 
-def explain(value: Any, to: TypeLike, *, from_type: TypeLike = None, **options: Any) -> Explanation:
+def explain(value: Any, to: TypeLike, *, from_type: TypeLike | None = None,
+            **options: Unpack[CastOptions]) -> Explanation:
     """What one value becomes in a type.
 
     Parameters
@@ -105,21 +107,21 @@ def explain(value: Any, to: TypeLike, *, from_type: TypeLike = None, **options: 
             raise KindError("with from_type the value is a code: its bits as an int")
         if source == STRING or not 0 <= int(value) < 2 ** arrays.bits_of(source):
             raise ArgumentError(f"{value} is not a code of {type_name(source)}")
-        return Explanation(*_core.explain_code(source, int(value), number, options))
+        return Explanation(*_core.explain_code(source, int(value), number, dict(options)))
     if isinstance(value, (str, bytes)):
         text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
         try:
             text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             raise ArgumentError(f"{ascii(text)} has half of a surrogate pair, which is no text") from None
-        return Explanation(*_core.explain_text(text, number, options))
+        return Explanation(*_core.explain_text(text, number, dict(options)))
     if isinstance(value, int) and not isinstance(value, bool):
         # Decimal's text has every digit of any int; int's own stops at some thousands.
-        return Explanation(*_core.explain_text(f"{Decimal(value):f}", number, options))
+        return Explanation(*_core.explain_text(f"{Decimal(value):f}", number, dict(options)))
     read = arrays.read(value, None, False, None)
     if read.shape or read.packed or read.number == STRING:
         raise KindError(f"explain takes one number or text, and not {type(value).__name__}")
     source, scalar = read.number, read.dense()
     code = int.from_bytes(scalar.astype(scalar.dtype.newbyteorder("<")).tobytes(), "little")
     bits = arrays.bits_of(source)
-    return Explanation(*_core.explain_code(source, code & (2**bits - 1), number, options))
+    return Explanation(*_core.explain_code(source, code & (2**bits - 1), number, dict(options)))

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 from . import _core, arrays, casting, sources
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest, text
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
-from .types import STRING, TypeLike, numpys_dtype, type_name
+from .signatures import CastOptions, Packed
+from .types import STRING, Array, TypeLike, numpys_dtype, type_name
 
 _FLOAT64 = 11  # ONNX's number
 
@@ -57,7 +58,7 @@ class TensorFile:
      [448 -1]]
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, assume_type: TypeLike = None,
+    def __init__(self, path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
                  allow_hard_links: bool = False, root: str | None = None,
                  storage_options: Mapping[str, Any] | None = None) -> None:
         number = None if assume_type is None else _core.type_number(assume_type)
@@ -140,7 +141,7 @@ class TensorFile:
     def __contains__(self, name: object) -> bool:
         return name in self._index
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Array:
         return self.get(name)
 
     def _at(self, name: str) -> int:
@@ -159,8 +160,18 @@ class TensorFile:
         """Of all tensors, in the file's order."""
         return [self.info(name) for name in self._index]
 
-    def get(self, name: str, *, to: TypeLike = None, packed: bool | str = False, loss: bool = False,
-            threads: int | None = None, ignore_scales: bool = False, **options: Any) -> Any:
+    @overload
+    def get(self, name: str, *, to: TypeLike | None = None, packed: Packed = False, loss: Literal[False] = False,
+            threads: int | None = None, ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Array: ...
+    @overload
+    def get(self, name: str, *, to: TypeLike | None = None, packed: Packed = False, loss: Literal[True],
+            threads: int | None = None, ignore_scales: bool = False,
+            **options: Unpack[CastOptions]) -> tuple[Array, LossReport]: ...
+    @overload
+    def get(self, name: str, *, to: TypeLike | None = None, packed: Packed = False, loss: bool,
+            threads: int | None = None, ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any: ...
+    def get(self, name: str, *, to: TypeLike | None = None, packed: Packed = False, loss: bool = False,
+            threads: int | None = None, ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any:
         """Reads a tensor, cast piece by piece: no more memory than the result and some MiB.
 
         A weight that is stored as codes and scales is, with `to`, its values: code times scale,
@@ -227,13 +238,13 @@ class TensorFile:
             texts = texts.T if fortran else texts
             return texts if to is None else casting.cast(texts, to, packed=packed, threads=threads,
                                                          **options)
-        if target == STRING:
+        if to is not None and target == STRING:
             values = self._file.read_numbers(index, scaled, number, {}, False, threads, None)
             return casting.cast(values.T if fortran else values, to, threads=threads, **options)
-        meter = _core.LossMeter(number, target, options) if loss else None
+        meter = _core.LossMeter(number, target, dict(options)) if loss else None
         if meter is not None and fortran:
             raise KindError(f"tensor {name!r} stands in Fortran's order: read it, then measure")
-        made = self._file.read_numbers(index, scaled, target, options, packed, threads, meter)
+        made = self._file.read_numbers(index, scaled, target, dict(options), packed, threads, meter)
         if fortran:
             if packed and arrays.bits_of(target) < 8:
                 raise UnsupportedError(f"tensor {name!r} stands in Fortran's order: read it, then pack")
@@ -249,7 +260,7 @@ class TensorFile:
 
 
 @says_nearest
-def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
+def open(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
          allow_hard_links: bool = False, root: str | None = None,
          storage_options: Mapping[str, Any] | None = None) -> TensorFile:
     """Opens a file of tensors, or a checkpoint's directory; reads its header alone.
@@ -299,7 +310,7 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
 
 
 @says_nearest
-def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
+def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
             root: str | None = None, storage_options: Mapping[str, Any] | None = None) -> list[TensorInfo]:
     """What a file of tensors holds; reads its header alone.
 

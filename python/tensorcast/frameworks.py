@@ -36,8 +36,20 @@ class _Torch:
         """The type of its elements, as ONNX's number."""
         try:
             return _core.type_number(x.dtype)
-        except ArgumentError:
-            raise KindError(f"{x.dtype} is not an element type of ONNX") from None
+        except ArgumentError as error:
+            raise KindError(str(error)) from None
+
+    def is_recorded(self, x: Any) -> bool:
+        """Whether a cast of it has to be an operator of torch's: it requires a gradient, or is traced."""
+        torch = sys.modules["torch"]
+        if x.requires_grad and torch.is_grad_enabled():
+            return True
+        if getattr(type(x), "__torch_dispatch__", None) is not getattr(torch.Tensor, "__torch_dispatch__", None):
+            return True  # FakeTensor
+        modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
+        functorch = getattr(torch._C, "_functorch", None)  # torch has both from 2.0 on
+        return bool((modes is not None and modes()) or torch._is_functional_tensor(x)
+                    or (functorch is not None and functorch.is_functorch_wrapped_tensor(x)))
 
     def _memory(self, x: Any) -> tuple[int, Array]:
         torch = sys.modules["torch"]
@@ -96,7 +108,7 @@ class _Torch:
             if made.ndim == 0 or made.shape[-1] % 2:
                 raise ArgumentError("torch.float4_e2m1fn_x2 holds two elements in a byte, and the "
                                     "last dimension is odd: pad it, or cast x.numpy()")
-            stream = np.empty(made.size // 2, np.uint8)
+            made, stream = np.ascontiguousarray(made), np.empty(made.size // 2, np.uint8)
             _core.cast_into(made, number, stream, number, made.size, {}, False, True, None, None)
             made = stream.reshape(*made.shape[:-1], made.shape[-1] // 2)
         elif made.dtype.kind not in "biu" or made.dtype.itemsize == 1:
@@ -162,6 +174,17 @@ class _Jax:
 
 
 _FRAMEWORKS: tuple[_Torch | _Jax, ...] = (_Torch(), _Jax())
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is one of torch."""
+    return isinstance(kind_of(x), _Torch)
+
+
+def is_recorded(x: Any) -> bool:
+    """Whether a cast of it has to be an operator of its library's."""
+    kind = kind_of(x)
+    return isinstance(kind, _Torch) and kind.is_recorded(x)
 
 
 def kind_of(x: Any) -> _Torch | _Jax | None:

@@ -240,7 +240,7 @@ def castlike(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
 
 
 @says_nearest
-def load(path: str | os.PathLike[str], *, types: TypeLike | Mapping[str, TypeLike] = None) -> Graph:
+def load(path: str | os.PathLike[str], *, types: TypeLike | Mapping[str, TypeLike] | None = None) -> Graph:
     """The graph of an MDF model in JSON, YAML or BSON, as the tool reads it; without MDF.
 
     Parameters

@@ -16,19 +16,19 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import socket
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from . import _core, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text
-from .conversion import Path, Plan, Rules, plan
+from .conversion import Plan, Rules, plan
 from .errors import ArgumentError, ContentsError, Error, FileError, UnsupportedError, reworded
 from .loss import LossReport
 from .outputs import UNIT_BYTES, Outputs, Part, Unit
 from .progress import Progress, callback
-from .types import TypeLike
+from .signatures import Path, PlanOptions
+from .types import ScaledFormat, TypeLike
 
 __all__ = ["LostWorkerError", "convert"]
 
@@ -43,7 +43,7 @@ def convert(
     src: Path,
     dst: Path,
     *,
-    to: TypeLike = None,
+    to: TypeLike | ScaledFormat | None = None,
     rules: Rules = (),
     overwrite: bool = False,
     loss: bool = True,
@@ -52,7 +52,7 @@ def convert(
     max_retries: int = 3,
     unit_bytes: int = UNIT_BYTES,
     task_options: Mapping[str, Any] | None = None,
-    **more: Any,
+    **more: Unpack[PlanOptions],
 ) -> dict[str, LossReport]:
     """Converts a file or a checkpoint's directory by tasks of a Ray cluster: same bytes, same reports as
     `tensorcast.convert` gives.
@@ -269,7 +269,7 @@ _last_plan: tuple[Any, Plan] | None = None
 
 def _run_unit(shared: dict[str, Any], file: str, ranges: Any) -> tuple[str, Part | Error]:
     """What a task does: one unit. What is refused is returned, and not raised: Ray would say it in its own words."""
-    place = socket.gethostname()
+    place = os.uname().nodename
     try:
         if shared["version"] != _version():
             raise UnsupportedError(f"tensorcast is {_version()} here and {shared['version']} where convert was called: "

@@ -15,7 +15,7 @@ from .errors import KindError
 from .types import STRING, TypeLike, numpys_dtype
 
 
-def _given(texts: Any, shape: tuple[int, ...], to: TypeLike, out: Any, is_scalar: bool) -> Any:
+def _given(texts: Any, shape: tuple[int, ...], to: TypeLike | None, out: Any, is_scalar: bool) -> Any:
     form = out.dtype if isinstance(out, np.ndarray) else numpys_dtype(to) or np.dtype(object)
     # Arrays of U and S are as wide as the longest text, where no width is asked for.
     made = texts.array(shape, form.kind if form.kind in "SU" else "O")
@@ -35,7 +35,7 @@ def _given(texts: Any, shape: tuple[int, ...], to: TypeLike, out: Any, is_scalar
 
 
 def from_texts(source: arrays.Source, number: int, options: dict[str, Any], packed: bool,
-               threads: int | None, to: TypeLike, out: Any) -> Any:
+               threads: int | None, to: TypeLike | None, out: Any) -> Any:
     """Texts to a type of any kind."""
     texts = _core.Texts(source.given())
     if number == STRING:
@@ -53,7 +53,7 @@ def from_texts(source: arrays.Source, number: int, options: dict[str, Any], pack
     return result[()] if source.is_scalar and not pack else result
 
 
-def to_texts(source: arrays.Source, options: dict[str, Any], threads: int | None, to: TypeLike,
+def to_texts(source: arrays.Source, options: dict[str, Any], threads: int | None, to: TypeLike | None,
              out: Any) -> Any:
     """Numbers as texts."""
     texts = _core.print_texts(source.given(), source.number, math.prod(source.shape), options,

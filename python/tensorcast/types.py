@@ -7,16 +7,46 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import ml_dtypes
 import numpy as np
 
 from . import _core
 
+# tensorcast's own names, then ml_dtypes' and torch's: those that editors offer.
+TypeName = Literal[
+    "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16", "float64", "uint32",
+    "uint64", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1",
+    "float8e8m0", "uint2", "int2", "float6e2m3", "float6e3m2",
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn",
+    "float6_e3m2fn", "float4_e2m1fn",
+]
+# Formats of weights with scales, which conversions of files write.
+ScaledFormat = Literal[
+    "fp8-tensor", "fp8-row", "fp8-block", "int8-row", "int4-group", "int8-group", "mxfp8", "mxfp6", "mxfp4", "nvfp4",
+    "q8_0", "q5_1", "q5_0", "q4_1", "q4_0",
+]
+
+
+class _TorchDtype(Protocol):
+    @property
+    def is_complex(self) -> bool: ...
+
+    @property
+    def is_floating_point(self) -> bool: ...
+
+
+class _HasDtype(Protocol):  # jax.numpy.float32
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def __call__(self, *args: Any, **named: Any) -> Any: ...
+
+
 # What names a type: a text ("bf16", "float8_e4m3fn", ">f4"), numpy's or ml_dtypes' dtype or class,
 # a torch dtype, or ONNX's number. A text that numpy takes for another type is refused.
-TypeLike = Any
+TypeLike = TypeName | str | int | np.integer[Any] | np.dtype[Any] | type[Any] | _TorchDtype | _HasDtype
 Array = np.ndarray[Any, np.dtype[Any]]
 
 STRING = 8  # ONNX's number
@@ -32,7 +62,7 @@ def _dtype(number: int) -> np.dtype[Any]:
 _core.set_dtypes({number: _dtype(number) for number in _core.type_numbers()})
 
 
-def numpys_dtype(to: TypeLike) -> np.dtype[Any] | None:
+def numpys_dtype(to: TypeLike | None) -> np.dtype[Any] | None:
     """The dtype that a type is asked for by, where that says more than a type can: an order of
     bytes, a way to hold texts. Names, numbers and other libraries' types have none."""
     if isinstance(to, np.dtype):
@@ -41,8 +71,9 @@ def numpys_dtype(to: TypeLike) -> np.dtype[Any] | None:
         kind: Any = to  # each class of dtypes takes no argument
         made: np.dtype[Any] = kind()
         return made
-    is_text = isinstance(to, type) and issubclass(to, (str, bytes))
-    if is_text or (isinstance(to, str) and _TYPESTRING.fullmatch(to)):
+    if isinstance(to, type) and issubclass(to, (str, bytes)):
+        return np.dtype(to)
+    if isinstance(to, str) and _TYPESTRING.fullmatch(to):
         return np.dtype(to)
     return None
 

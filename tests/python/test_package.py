@@ -99,7 +99,11 @@ def test_no_module_imports_another_in_a_circle():
     tuple(graphlib.TopologicalSorter(imports).static_order())  # raises where there is one
 
 
-@pytest.mark.parametrize("name", ["tensorcast", *MODULES])
+# Those that import torch, whose examples tests/clients/check_torch_op.py runs.
+OF_TORCH = ["tensorcast.torch", "tensorcast.torch_op"]
+
+
+@pytest.mark.parametrize("name", ["tensorcast", *sorted({*MODULES} - {*OF_TORCH})])
 def test_doctests(name):
     module = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0
@@ -113,6 +117,13 @@ def test_everything_public_is_documented():
             assert inspect.getdoc(thing), name
             if inspect.isclass(thing) and thing.__module__.startswith("tensorcast"):
                 assert inspect.getdoc(thing) != inspect.getdoc(object)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is here")
+def test_what_needs_torch_says_so():
+    for name in OF_TORCH:
+        with pytest.raises(ImportError, match="tensorcast.torch needs torch, which cannot be imported"):
+            importlib.import_module(name)
 
 
 def public_functions():

@@ -14,6 +14,7 @@ from .. import _core, arrays
 from ..arguments import count, flag, path_text, real, text
 from ..errors import KindError
 from ..models import OptimizeReport, source_of
+from ..signatures import RoundMode
 from ..types import TypeLike
 
 Dimension = int | str | None
@@ -263,7 +264,7 @@ class Graph:
         """
         return Value(*self._core.add_constant(text(name, "a name"), arrays.tensor(array)))
 
-    def cast(self, value: Value, to: TypeLike, *, saturate: bool = True, round_mode: str = "up",
+    def cast(self, value: Value, to: TypeLike, *, saturate: bool = True, round_mode: RoundMode = "up",
              name: str = "", output_name: str | None = None, training: bool = True,
              lda_coeff: float = 1.0) -> Value:
         """Adds a Cast node.
@@ -298,7 +299,7 @@ class Graph:
         words = _node_words(saturate, round_mode, name, output_name, training, lda_coeff)
         return Value(*self._core.add_cast(_handle(value), _core.type_number(to), words))
 
-    def cast_like(self, value: Value, like: Value, *, saturate: bool = True, round_mode: str = "up",
+    def cast_like(self, value: Value, like: Value, *, saturate: bool = True, round_mode: RoundMode = "up",
                   name: str = "", output_name: str | None = None, training: bool = True,
                   lda_coeff: float = 1.0) -> Value:
         """Adds a CastLike node: to the type of another value.
@@ -383,8 +384,8 @@ class Graph:
         handle = self._core.find_value(value) if isinstance(value, str) else _handle(value)
         return _details(self._core.value(handle))
 
-    def set(self, key: Key, *, to: TypeLike = None, saturate: bool | None = None,
-            round_mode: str | None = None, training: bool | None = None,
+    def set(self, key: Key, *, to: TypeLike | None = None, saturate: bool | None = None,
+            round_mode: RoundMode | None = None, training: bool | None = None,
             lda_coeff: float | None = None) -> None:
         """Changes a Cast or a CastLike.
 

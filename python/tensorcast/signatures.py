@@ -1,0 +1,112 @@
+"""What the package's functions take and give, as type checkers and editors read it: the words of
+options, the kinds of arrays, the options that are handed on. Nothing here acts.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
+
+import numpy as np
+
+from .types import TypeLike
+
+Path = str | os.PathLike[str]
+
+RoundMode = Literal["up", "down", "nearest"]
+IntegerOverflow = Literal["wrap", "saturate"]
+FnuzInfinity = Literal["max", "nan"]
+FiniteOnlyNan = Literal["zero", "max"]
+StringStyle = Literal["numpy", "ort"]
+Packed = bool | Literal["in", "out"]
+Keep = Literal["small", "norms", "embeddings", "head", "packed"]
+ScaleRule = Literal["amax", "pow2", "up", "round", "ocp", "mse", "mse-fine", "four-over-six"]
+RepackLayout = Literal["compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss", "gguf"]
+Group = Literal[32, 64, 128, "channel"]
+
+# ------------------------------------------------------------------------------ kinds of arrays
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class TorchTensor(Protocol[T_co]):
+    """A torch.Tensor, by a method that it alone has: torch need not be there to be checked. A
+    Parameter's gives a Tensor, as a cast of it does."""
+
+    def resolve_neg(self) -> T_co: ...
+
+
+class JaxArray(Protocol[T_co]):
+    """A jax.Array, likewise."""
+
+    def block_until_ready(self) -> T_co: ...
+
+
+class HasArray(Protocol):
+    """What numpy makes an array of: pandas', pyarrow's, polars' columns among them."""
+
+    def __array__(self, *args: Any, **named: Any) -> Any: ...
+
+
+class HasDlpack(Protocol):
+    """What others' arrays are exchanged by."""
+
+    def __dlpack__(self, *args: Any, **named: Any) -> Any: ...
+
+
+NumpyLike = np.ndarray[Any, Any] | Sequence[Any] | HasArray | HasDlpack
+Scalar = str | bytes | bool | int | float | np.generic
+
+# ------------------------------------------------------------------------------------- options
+
+
+class CastOptions(TypedDict, total=False):
+    """How elements are cast: the options that every cast has."""
+
+    saturate: bool
+    round_mode: RoundMode
+    integer_overflow: IntegerOverflow
+    fnuz_infinity: FnuzInfinity
+    finite_only_nan: FiniteOnlyNan
+    string_style: StringStyle
+
+
+class CastArguments(CastOptions, total=False):
+    """What `cast` takes beside, of any arrays."""
+
+    packed: Packed
+    from_type: TypeLike | None
+    shape: int | Sequence[int] | None
+    threads: int | None
+
+
+class LossArguments(CastArguments, total=False):
+    """What `loss` takes: arrays that say the type, too."""
+
+    like: Any
+    out: Any
+
+
+class PlanOptions(CastOptions, total=False):
+    """What `plan` takes beside files, type and rules."""
+
+    only: Iterable[str]
+    exclude: Iterable[str]
+    keep: Iterable[Keep]
+    all_types: bool
+    ignore_scales: bool
+    layout: str | None
+    scale_rule: ScaleRule | None
+    repack: RepackLayout | None
+    group: Group | None
+    asymmetric: bool
+    rotate: bool
+    assume_type: TypeLike | None
+    allow_hard_links: bool
+    root: str | None
+    max_shard_bytes: int
+    like: Path | None
+    storage_options: Mapping[str, Any] | None
