@@ -77,13 +77,13 @@ void RequireNumbers(const convert::Survey& survey, std::size_t tensor,
 }
 
 convert::ExponentCounts CountsOf(const formats::TensorReader& values, std::size_t tensor) {
-  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // values: whole bytes of every type
+  constexpr std::uint64_t kValuesAtOnce = std::uint64_t{1} << 20;  // values: whole bytes of every type
   const formats::TensorInfo& info = values.contents().tensors[tensor];
   const TypeInfo& type = *FindType(info.type);
   convert::ExponentCounts counts;
   std::vector<std::byte> piece;
-  for (std::uint64_t first = 0; first < info.elements; first += kPiece) {
-    const std::uint64_t count = std::min(kPiece, info.elements - first);
+  for (std::uint64_t first = 0; first < info.elements; first += kValuesAtOnce) {
+    const std::uint64_t count = std::min(kValuesAtOnce, info.elements - first);
     piece.resize(static_cast<std::size_t>(*StorageBytes(info.type, count)));
     values.Read(tensor, *StorageBytes(info.type, first), piece);
     convert::CountExponents(type, piece, count, counts);
