@@ -22,7 +22,7 @@ from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype, type_name
 
 
-def _destination(to: TypeLike, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
+def destination(to: TypeLike, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
     """The type's number, and the object whose kind the result is to be (None: that of x)."""
     if out is not None and like is not None:
         raise ArgumentError("out and like both say what the result is to be: give one")
@@ -149,7 +149,7 @@ def cast(
         "string_style": string_style,
     }
     pack = packs(packed)
-    number, model = _destination(to, like, out, pack)
+    number, model = destination(to, like, out, pack)
     threads = arrays.thread_count(threads)
     source = arrays.read(x, from_type, packed in (True, "in"), shape)
     if loss and STRING in (source.number, number):
