@@ -370,15 +370,14 @@ nb::tuple WeightTuples(const TensorFile& file) {
     const nb::gil_scoped_release without_gil;
     left = weights->Left();
   }
-  return nb::make_tuple(ListOf(weights->Applicable(),
-                               [](const scale::ScaledWeight& weight) {
-                                 return nb::make_tuple(
-                                     ToStr(weight.name), weight.codes,
+  return nb::make_tuple(
+      ListOf(weights->Applicable(),
+             [](const scale::ScaledWeight& weight) {
+               return nb::make_tuple(ToStr(weight.name), weight.codes,
                                      ToStr(weight.LayoutText() + ": " + weight.evidence),
                                      nb::tuple(ListOf(weight.shape, std::identity())));
-                               }),
-                        left ? nb::object(ListOf(*left, std::identity())) : nb::none(),
-                        ToStr(weights->ModelType()));
+             }),
+      left ? nb::object(ListOf(*left, std::identity())) : nb::none(), ToStr(weights->ModelType()));
 }
 
 nb::tuple TensorInfoTuple(const formats::TensorInfo& info) {
@@ -464,10 +463,10 @@ void BindFiles(nb::module_& m) {
             if (FindType(type) == nullptr || type == DataType::kString) {
               Raise(ErrorClass::kValue, "a tensor of numbers is read as numbers");
             }
-            ReadNumbers(self,
-                        {tensor, scaled, first, n, type, OptionsOf(options), is_packed, threads,
-                         loss},
-                        out);
+            ReadNumbers(
+                self,
+                {tensor, scaled, first, n, type, OptionsOf(options), is_packed, threads, loss},
+                out);
           },
           nb::arg("tensor"), nb::arg("scaled"), nb::arg("first"), nb::arg("n"), nb::arg("out"),
           nb::arg("to"), nb::arg("options"), nb::arg("is_packed"), nb::arg("threads").none(),

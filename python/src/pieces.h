@@ -45,7 +45,8 @@ void ForPieces(std::uint64_t elements, CallThreads& threads, const Work& work) {
     }
   };
   threads.ParallelFor(
-      std::min<std::uint64_t>(threads.Concurrency(), (elements + kPieceElements - 1) / kPieceElements),
+      std::min<std::uint64_t>(threads.Concurrency(),
+                              (elements + kPieceElements - 1) / kPieceElements),
       [](void* context, std::size_t) { (*static_cast<decltype(run)*>(context))(); }, &run);
   if (error != nullptr) std::rethrow_exception(error);
 }

@@ -173,8 +173,8 @@ void BindWriter(nb::module_& m) {
   nb::class_<ArraysWriter>(m, "TensorWriter")
       .def(
           "__init__",
-          [](ArraysWriter* self, nb::handle path, const nb::list& tensors,
-             const nb::dict& metadata, bool overwrite) {
+          [](ArraysWriter* self, nb::handle path, const nb::list& tensors, const nb::dict& metadata,
+             bool overwrite) {
             formats::FileContents contents;
             for (const nb::handle one : tensors) contents.tensors.push_back(DeclaredTensor(one));
             for (const auto& [key, value] : metadata) {

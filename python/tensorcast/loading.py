@@ -10,6 +10,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from . import _core, arrays, files, sources
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, text
 from .errors import ArgumentError, KindError, UnsupportedError, first_line
@@ -88,8 +90,9 @@ def load_file(path: str | os.PathLike[str], to: TypeLike = None, *, framework: s
     >>> import tensorcast as tc
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
     >>> tc.save_file({"w": np.float32([0.1, 512]), "ids": np.arange(2)}, path)
-    >>> {name: w.dtype.name for name, w in tc.load_file(path, "bfloat16").items()}
-    {'w': 'bfloat16', 'ids': 'int64'}
+    >>> weights = tc.load_file(path, "bfloat16")
+    >>> weights["w"].dtype.name, weights["ids"].dtype.name
+    ('bfloat16', 'int64')
     """
     check_options(options, "load_file", load_file, CAST_OPTIONS)
     number = None if to is None else _core.type_number(to)
@@ -123,7 +126,7 @@ def _declared(tensors: Mapping[str, Any], name: str) -> tuple[int, tuple[int, ..
 
 
 def _source(x: Any, name: str) -> arrays.Source:
-    if isinstance(x, (str, bytes, int, float, complex, list, tuple)) or x is None:
+    if x is None or isinstance(x, (str, bytes, int, float, complex, list, tuple)) and not isinstance(x, np.generic):
         raise KindError(f"tensor {name!r} is a {type(x).__name__}: give an array of numpy, torch or JAX")
     try:
         return arrays.read(x, None, False, None)

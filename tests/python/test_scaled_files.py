@@ -190,6 +190,28 @@ def test_as_convert_writes_them(checkpoint, tmp_path):
             assert f.get(name, to="string").tolist() == tc.cast(values, "string").tolist()
 
 
+def test_loaded_and_saved(checkpoint, tmp_path):
+    folder, tensors, name, codes, exact = checkpoint
+    got = tc.load_file(folder, "bfloat16")
+    assert set(got) == {name, "norm"} and {array.dtype.name for array in got.values()} == {"bfloat16"}
+    assert got[name].astype(np.float64).ravel().tolist() == [oracle.cast_to_narrow_float(value, "bfloat16") for value in exact.flat]
+    stored = tc.load_file(folder, ignore_scales=True)
+    assert set(stored) == {*tensors, "norm"} and all(
+        stored[each].dtype == array.dtype and np.array_equal(stored[each].view(np.uint8), array.view(np.uint8))
+        for each, array in tensors.items())
+    tc.convert(folder / "model.safetensors", tmp_path / "a.safetensors", to="float16", loss=False)
+    with tc.open(folder) as f:
+        tc.save_file({each: f.get(each, to="float16") for each in f}, tmp_path / "b.safetensors")
+        tc.save_file({each: f.get(each, to="float64") for each in f}, tmp_path / "c.safetensors")
+        tc.save_file(f.raw, tmp_path / "d.safetensors")
+    made = safetensors.numpy.load_file(tmp_path / "b.safetensors")
+    assert tc.diff(tmp_path / "a.safetensors", tmp_path / "b.safetensors").equal and set(made) == {name, "norm"}
+    assert tc.load_file(tmp_path / "c.safetensors")[name].ravel().tolist() == [
+        value.numerator / value.denominator for value in exact.flat]
+    with tc.open(tmp_path / "d.safetensors") as again, tc.open(folder) as f:
+        assert all(np.array_equal(again.raw[each].view(np.uint8), f.raw[each].view(np.uint8)) for each in f.raw)
+
+
 def test_diff_reads_them(checkpoint, tmp_path):
     folder, _, name, _, _ = checkpoint
     plain = tmp_path / "plain.safetensors"
