@@ -52,7 +52,7 @@ formats::TensorInfo DeclaredTensor(const nb::handle& declared) {
   return info;
 }
 
-// A file that stands beside its name until all its tensors are written. One thread at a time.
+// A file that stands beside its name until all its tensors are written.
 class ArraysWriter {
  public:
   ArraysWriter(const std::string& path, formats::FileContents contents, bool overwrite)
@@ -70,6 +70,7 @@ class ArraysWriter {
   void Write(std::size_t tensor, nb::handle array, int from, bool is_packed,
              const nb::dict& options, std::optional<std::size_t> asked) {
     const formats::TensorInfo& info = Begin(tensor);
+    const auto writer = writer_;  // another thread may close the file meanwhile
     CastRequest request;
     request.from = static_cast<DataType>(from);
     request.to = info.type;
@@ -97,13 +98,13 @@ class ArraysWriter {
                   files::StopIfInterrupted(&interrupted);
                   const auto piece = source.subspan(at(first), at(first + n) - at(first));
                   if (request.from == request.to && is_dense) {
-                    return writer_->Write(tensor, *StorageBytes(info.type, first), piece);
+                    return writer->Write(tensor, *StorageBytes(info.type, first), piece);
                   }
                   buffer.resize(*StorageBytes(info.type, n));
                   buffer.back() = std::byte{0};  // the bits behind the last element
                   const Status cast = RunPieces(plan, request, piece, buffer, n, {});
                   if (cast.ok()) {
-                    return writer_->Write(tensor, *StorageBytes(info.type, first), buffer);
+                    return writer->Write(tensor, *StorageBytes(info.type, first), buffer);
                   }
                   const std::lock_guard lock(mutex);
                   status = cast;
@@ -119,41 +120,41 @@ class ArraysWriter {
     if (info.type != DataType::kString || view.size() != info.elements) {
       Raise(ErrorClass::kValue, "these are not the texts that were declared");
     }
-    const nb::gil_scoped_release without_gil;
-    writer_->WriteStrings(tensor, 0, view);
+    const auto writer = writer_;
+    {
+      const nb::gil_scoped_release without_gil;
+      writer->WriteStrings(tensor, 0, view);
+    }
     is_written_[tensor] = true;
   }
 
   void Commit() {
+    RequireOpen();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_written_[i]) {
         Raise(ErrorClass::kValue,
               "the file is not complete: " + tensors_[i].name + " was not written");
       }
     }
-    formats::TensorWriter& writer = Writer();
-    {
-      const nb::gil_scoped_release without_gil;
-      writer.Commit();
-    }
-    Close();
+    const auto writer = std::move(writer_);
+    const nb::gil_scoped_release without_gil;
+    writer->Commit();
   }
 
   // Removes what is not committed, where that is this process's: one that was forked has the same
   // memory, and the file is its parent's.
   void Close() noexcept {
-    if (getpid() != owner_) static_cast<void>(writer_.release());
+    if (getpid() != owner_) static_cast<void>(new auto(std::move(writer_)));  // kept for ever
     writer_.reset();
   }
 
  private:
-  formats::TensorWriter& Writer() {
+  void RequireOpen() const {
     if (writer_ == nullptr) Raise(ErrorClass::kValue, "the file is closed");
-    return *writer_;
   }
 
   const formats::TensorInfo& Begin(std::size_t tensor) {
-    static_cast<void>(Writer());
+    RequireOpen();
     if (tensor >= tensors_.size()) {
       Raise(ErrorClass::kValue, "the file has no tensor of that index");
     }
@@ -164,7 +165,7 @@ class ArraysWriter {
   const pid_t owner_ = getpid();
   const std::vector<formats::TensorInfo> tensors_;
   std::vector<bool> is_written_;
-  std::unique_ptr<formats::TensorWriter> writer_;
+  std::shared_ptr<formats::TensorWriter> writer_;
 };
 
 }  // namespace
@@ -187,10 +188,7 @@ void BindWriter(nb::module_& m) {
            nb::arg("is_packed"), nb::arg("options"), nb::arg("threads").none())
       .def("write_texts", &ArraysWriter::WriteTexts, nb::arg("tensor"), nb::arg("texts"))
       .def("commit", &ArraysWriter::Commit)
-      .def("close", [](ArraysWriter& self) {
-        const nb::gil_scoped_release without_gil;
-        self.Close();
-      });
+      .def("close", &ArraysWriter::Close);
 }
 
 }  // namespace tensorcast::python

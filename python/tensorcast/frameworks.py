@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from dataclasses import dataclass
@@ -19,6 +20,12 @@ from .types import Array
 
 # What is read: numpy's memory, ONNX's number of the elements' type, their shape, whether they are packed.
 Memory = tuple[Array, int, tuple[int, ...], bool]
+
+
+@functools.cache
+def _name_of(number: int) -> str:
+    """What numpy calls a type, which takes it longer than a small tensor does."""
+    return str(_core.type_dtype(number).name)
 
 
 class _Torch:
@@ -104,7 +111,7 @@ class _Torch:
         elif made.dtype.kind not in "biu" or made.dtype.itemsize == 1:
             made = made.view(self._BITS[made.dtype.itemsize])
         tensor = torch.from_numpy(made)
-        name = _core.type_dtype(number).name + ("_x2" if number == self._FLOAT4 else "")
+        name = _name_of(number) + ("_x2" if number == self._FLOAT4 else "")
         if pack or name.startswith("float6_"):  # torch has no float6: these are codes
             return tensor
         if not hasattr(torch, name):

@@ -1,4 +1,4 @@
-"""`load_file` reads a file or a checkpoint as a dict, `save_file` writes one.
+"""`load_file` reads a file, or a checkpoint, as a dict.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -10,11 +10,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
-from . import _core, arrays, files, sources
-from .arguments import CAST_OPTIONS, check_options, flag, path_text, text
-from .errors import ArgumentError, KindError, UnsupportedError, first_line
+from . import _core, arrays, files
+from .arguments import CAST_OPTIONS, check_options, flag, text
+from .errors import ArgumentError
 from .types import STRING, TypeLike
 
 Patterns = str | Iterable[str]
@@ -33,7 +31,7 @@ def _chosen(rows: list[tuple[str, int, int, int]], patterns: Patterns, what: str
     return found
 
 
-def _is_cast(number: int, all_types: bool) -> bool:
+def is_cast(number: int, all_types: bool) -> bool:
     """Whether a type is one of those that `to` is of."""
     return number != 0 and number != STRING and (all_types or _core.type_row(number)["kind"] == "float")
 
@@ -109,105 +107,6 @@ def load_file(path: str | os.PathLike[str], to: TypeLike = None, *, framework: s
         loaded: dict[str, Any] = {}
         for name in infos:
             if name in names:
-                wanted = to if number is not None and _is_cast(numbers[name], every) else None
+                wanted = to if number is not None and is_cast(numbers[name], every) else None
                 loaded[name] = view.get_tensor(name, to=wanted, threads=asked, **options)
     return loaded
-
-
-def _declared(tensors: Mapping[str, Any], name: str) -> tuple[int, tuple[int, ...]]:
-    """The type and the shape of one that is to be written."""
-    if isinstance(tensors, files.Tensors):  # which is not read for that
-        info = tensors.info(name)
-        if info.type is None:
-            raise UnsupportedError(f"tensor {name!r} is {info.dtype}, which is not written from Python: convert copies it")
-        return int(_core.type_number(info.type)), info.shape
-    source = _source(tensors[name], name)
-    return source.number, source.shape
-
-
-def _source(x: Any, name: str) -> arrays.Source:
-    if x is None or isinstance(x, (str, bytes, int, float, complex, list, tuple)) and not isinstance(x, np.generic):
-        raise KindError(f"tensor {name!r} is a {type(x).__name__}: give an array of numpy, torch or JAX")
-    try:
-        return arrays.read(x, None, False, None)
-    except (ArgumentError, KindError, UnsupportedError) as error:
-        raise type(error)(f"tensor {name!r}: {first_line(error, 'it is no array')}") from error
-
-
-def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None, *,
-              to: TypeLike = None, all_types: bool = False, overwrite: bool = False, threads: int | None = None,
-              **options: Any) -> None:
-    """Writes arrays to a file, in the format that its ending says; whole, or not at all.
-
-    They are written one after the other, from where they are: what has gaps, or another order of
-    bytes, is copied, one at a time. Elements of less than a byte are packed.
-
-    Parameters
-    ----------
-    tensors : mapping of str to array
-        Arrays of numpy and JAX, torch's tensors, of the CPU; or what `open` gives, of which one
-        tensor is read after the other.
-    path : path
-        .safetensors, .npz, or of one tensor .npy or .pb. `convert` makes other files of these, and
-        directories.
-    metadata : mapping of str to str, optional
-        Of .safetensors and .pb.
-    to : type, optional
-        Of floating tensors: they are cast as they are written.
-    all_types : bool
-        Cast integers and bool too.
-    overwrite : bool
-        Replace a file that exists.
-    threads, **options
-        As `cast`.
-
-    Raises
-    ------
-    ArgumentError
-        Also where the file exists and is not to be replaced.
-    KindError
-        Something is no array.
-    FileError, UnsupportedError
-        Also where the format has not a tensor's type. Then nothing is written.
-
-    Examples
-    --------
-    >>> import numpy as np, tempfile, pathlib
-    >>> import tensorcast as tc
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
-    >>> tc.save_file({"w": np.float32([0.1, 512])}, path, {"by": "me"}, to="float8_e4m3fn")
-    >>> with tc.open(path) as f:
-    ...     print(f.metadata, f["w"])
-    {'by': 'me'} [0.101562 448]
-    """
-    check_options(options, "save_file", save_file, CAST_OPTIONS)
-    if not isinstance(tensors, Mapping):
-        raise KindError(f"tensors are a mapping of names to arrays, and not {type(tensors).__name__}")
-    target = sources.local_path(path_text(path), "path")
-    number = None if to is None else _core.type_number(to)
-    if number == STRING:
-        raise UnsupportedError("to is string: cast the arrays, then save them")
-    said = {text(key, "a key of metadata"): text(value, f"metadata {key!r}") for key, value in (metadata or {}).items()}
-    if target.lower().endswith(".gguf"):  # whose readers want some tensors in types of their own
-        raise UnsupportedError(f"{os.path.basename(target)!r}: save a .safetensors, and let convert make the .gguf of it")
-    if said and not target.lower().endswith((".safetensors", ".pb")):
-        raise ArgumentError(f"metadata has no place in {os.path.basename(target)!r}: .safetensors and .pb have one")
-    every, asked = flag(all_types, "all_types"), arrays.thread_count(threads)
-    declared: list[tuple[str, int, tuple[int, ...], Any]] = []
-    for name in tensors:
-        own, shape = _declared(tensors, text(name, "a tensor's name"))
-        texts = _core.Texts(_source(tensors[name], name).given()) if own == STRING else None
-        declared.append((name, number if number is not None and _is_cast(own, every) else own, shape, texts))
-    writer = _core.TensorWriter(target, declared, said, flag(overwrite, "overwrite"))
-    try:
-        for index, (name, _, shape, texts) in enumerate(declared):
-            if texts is not None:
-                writer.write_texts(index, texts)
-                continue
-            source = _source(tensors[name], name)
-            if source.shape != shape:
-                raise ArgumentError(f"tensor {name!r} has changed its shape from {shape} to {source.shape}")
-            writer.write(index, source.given(), source.number, source.packed, options, asked)
-        writer.commit()
-    finally:
-        writer.close()

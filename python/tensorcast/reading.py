@@ -52,12 +52,12 @@ class Wish:
 def _numbers(core: Any, one: Stored, target: int, wish: Wish, meter: Any, memory: Array) -> None:
     """Reads all elements of a tensor of numbers into dense memory, in the file's order."""
     core.read_numbers(one.index, one.scaled, 0, math.prod(one.shape), memory, target, wish.options or {},
-                      casting.packs(wish.packed), wish.threads, meter)
+                      wish.packed in (True, "out"), wish.threads, meter)
 
 
 def _made(core: Any, one: Stored, target: int, wish: Wish, meter: Any) -> Array:
     """A tensor of numbers as a new array of numpy's."""
-    if casting.packs(wish.packed) and arrays.bits_of(target) < 8:
+    if wish.packed and casting.packs(wish.packed) and arrays.bits_of(target) < 8:
         if one.fortran:
             raise UnsupportedError(f"tensor {one.name!r} stands in Fortran's order: read it, then pack")
         made: Array = _core.empty(np.dtype(np.uint8), (arrays.packed_bytes(target, math.prod(one.shape)),))

@@ -304,3 +304,52 @@ def test_whole_or_not_at_all(tmp_path):
     assert safetensors.numpy.load_file(path)["w"].dtype == np.float16
     tc.save_file({}, path, overwrite=True)
     assert tc.load_file(path) == {}
+
+
+def test_a_file_is_written_tensor_by_tensor(tmp_path):
+    path = tmp_path / "x.safetensors"
+    x = np.linspace(-500, 500, 3001, dtype=np.float32)
+    planned = {"w": ("float16", (3001,)), "codes": ("int4", [3, 5]), "turned": (np.float64, (3, 2)), "none": ("int8", (0,)), "scalar": (BFLOAT16, ())}
+    codes = np.arange(-7, 8).reshape(3, 5).astype(ml_dtypes.int4)
+    with tc.Writer(path, planned, {"by": "me"}) as out:
+        out.write("turned", np.arange(6.0).reshape(2, 3).T)
+        out.write("w", x, threads=2)
+        assert [each.name for each in tmp_path.iterdir()] != ["x.safetensors"]
+        out.write("scalar", np.float32(1.5))
+        out.write("none", np.zeros(0, bool))
+        out.write("codes", codes)
+    read = safetensors.numpy.load_file(path)
+    assert bits(read["w"]) == bits(x.astype(np.float16)) and np.array_equal(read["turned"], np.arange(6.0).reshape(2, 3).T)
+    assert read["scalar"] == 1.5 and read["scalar"].dtype == BFLOAT16 and read["none"].shape == (0,)
+    flat = codes.astype(np.int8).ravel() & 15
+    assert read["codes"].tolist() == (flat[::2] | np.append(flat[1::2], 0) << 4).tolist()
+    with tc.open(path) as f, tc.Writer(path, {info.name: info for info in f.infos()}, overwrite=True) as out:
+        for name, array in f.items():
+            out.write(name, array)
+    assert same(safetensors.numpy.load_file(path), read) and bits(tc.load_file(path)["codes"]) == bits(codes)
+
+
+def test_what_is_not_written_whole_is_not_there(tmp_path):
+    path = tmp_path / "x.npz"
+    x = np.zeros(3, np.float32)
+    planned = {"a": ("float32", (3,)), "b": ("int8", (3,))}
+    with pytest.raises(tc.ArgumentError, match="b was not written"), tc.Writer(path, planned) as out:
+        out.write("a", x)
+    for name, tensor, error, line in (("c", x, tc.ArgumentError, "'c' is none of the 2"), ("a", x[:2], tc.ArgumentError, "shape"),
+                                      ("b", ["a"], tc.KindError, "list"), ("b", np.array(["a"] * 3), tc.UnsupportedError, "strings")):
+        with pytest.raises(error, match=line), tc.Writer(path, planned) as out:
+            out.write(name, tensor)
+    with pytest.raises(tc.ArgumentError, match="written already"), tc.Writer(path, planned) as out:
+        out.write("a", x)
+        out.write("a", x)
+    with pytest.raises(RuntimeError, match="enough"), tc.Writer(path, planned) as out:
+        out.write("a", x)
+        raise RuntimeError("enough")
+    with pytest.raises(tc.ArgumentError, match="closed"):
+        out.write("b", x)
+    for wrong in ({"a": "float32"}, {"a": ("float32", 3)}, {"a": ("float32", (-1,))}, {"a": ("string", (3,))}, {"a": ("x", (3,))},
+                  {1: ("int8", (3,))}, [], {"a": ("float64", (2**62, 2**62))}):
+        with pytest.raises(tc.Error) as caught:
+            tc.Writer(path, wrong)
+        assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
