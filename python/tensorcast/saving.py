@@ -41,11 +41,20 @@ def _source(x: Any, name: str) -> arrays.Source:
         raise type(error)(f"tensor {name!r}: {first_line(error, 'it is no array')}") from error
 
 
+def _unicode(value: Any, what: str) -> str:
+    """A text as files can have it: bytes that were no UTF-8 where it came from are taken back."""
+    try:
+        text(value, what).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{what} has half of a surrogate pair, which no file can hold: {value!r}") from None
+    return str(value)
+
+
 def _opened(path: str | os.PathLike[str], declared: list[_Declared], metadata: Mapping[str, str] | None,
             overwrite: bool) -> Any:
     """The extension's writer of a file that stands beside its name."""
     target = sources.local_path(path_text(path), "path")
-    said = {text(key, "a key of metadata"): text(value, f"metadata {key!r}") for key, value in (metadata or {}).items()}
+    said = {_unicode(key, "a key of metadata"): _unicode(value, f"metadata {key!r}") for key, value in (metadata or {}).items()}
     if target.lower().endswith(".gguf"):  # whose readers want some tensors in types of their own
         raise UnsupportedError(f"{os.path.basename(target)!r}: save a .safetensors, and let convert make the .gguf of it")
     if said and not target.lower().endswith((".safetensors", ".pb")):
@@ -108,7 +117,7 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
     every, asked = flag(all_types, "all_types"), arrays.thread_count(threads)
     declared: list[_Declared] = []
     for name in tensors:
-        own, shape = _declared(tensors, text(name, "a tensor's name"))
+        own, shape = _declared(tensors, _unicode(name, "a tensor's name"))
         texts = _core.Texts(_source(tensors[name], name).given()) if own == STRING else None
         declared.append((name, number if number is not None and is_cast(own, every) else own, shape, texts))
     writer = _opened(path, declared, metadata, overwrite)
@@ -156,7 +165,7 @@ class Writer:
                  metadata: Mapping[str, str] | None = None, *, overwrite: bool = False) -> None:
         if not isinstance(tensors, Mapping):
             raise KindError(f"tensors are a mapping of names to (type, shape), and not {type(tensors).__name__}")
-        declared = [_planned(text(name, "a tensor's name"), what) for name, what in tensors.items()]
+        declared = [_planned(_unicode(name, "a tensor's name"), what) for name, what in tensors.items()]
         self._places = {name: (index, number, shape) for index, (name, number, shape, _) in enumerate(declared)}
         self._core = _opened(path, declared, metadata, overwrite)
 

@@ -276,7 +276,8 @@ def test_whole_or_not_at_all(tmp_path):
             (Changing(fail), {}, RuntimeError, "enough"),
             (Changing(lambda: np.zeros(4, np.float32)), {}, ValueError, "'b' has changed its shape"),
             ({"w": [1.0]}, {}, TypeError, "'w' is a list"), ({"w": None}, {}, TypeError, "'w' is a NoneType"),
-            ({1: x["w"]}, {}, TypeError, "a tensor's name is a str"), ([x], {}, TypeError, "mapping"),
+            ({1: x["w"]}, {}, TypeError, "a tensor's name is a str"), ({"a\ud800": x["w"]}, {}, ValueError, "surrogate"),
+            (x, {"metadata": {"a": "\ud800"}}, ValueError, "metadata 'a' has half of a surrogate"), ([x], {}, TypeError, "mapping"),
             ({"w": np.zeros(2, complex)}, {}, TypeError, "tensor 'w': numpy's complex128"),
             ({"w": np.array(["a"])}, {}, tc.UnsupportedError, "string"), (x, {"metadata": {"a": 1}}, TypeError, "metadata 'a'"),
             (x, {"to": "string"}, tc.UnsupportedError, "to is string"), (x, {"overwrit": True}, TypeError, "nearest is overwrite")):
