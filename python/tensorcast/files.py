@@ -296,7 +296,8 @@ class TensorFile(Tensors):
         if self._weights is None:
             weights, left, built_in = self._opened.core.weights()
             usual = _BUILT_IN.get(built_in, _BUILT_IN["float32"])
-            by_codes = {codes: reading.Stored(name, codes, known.split(":")[0], 0, tuple(shape), scaled=True, usual=usual)
+            by_codes = {codes: reading.Stored(name, codes, known.split(":")[0], 0, tuple(shape), scaled=True,
+                                              usual=usual)
                         for name, codes, known, shape in weights}
             keeps = None if left is None else set(left)
             self._known = {name: known for name, _, known, _ in weights}
@@ -314,7 +315,8 @@ class TensorFile(Tensors):
         listed = self._listed()
         if not isinstance(name, str) or name not in listed:
             is_part = isinstance(name, str) and name in self._opened.stored
-            raise self._opened.missing(name, " of its own: it is a part of a weight, and stands in .raw" if is_part else "")
+            more = " of its own: it is a part of a weight, and stands in .raw" if is_part else ""
+            raise self._opened.missing(name, more)
         one = listed[name]
         if not one.scaled:
             self._opened.core.refuse_weight(one.index, to)
@@ -371,8 +373,8 @@ def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = N
     ...     f.info("w").type, f.get("w", to="float16").dtype
     ('float32', dtype('float16'))
     """
-    return TensorFile(path, framework=framework, device=device, assume_type=assume_type, allow_hard_links=allow_hard_links, root=root,
-                      storage_options=storage_options)
+    return TensorFile(path, framework=framework, device=device, assume_type=assume_type,
+                      allow_hard_links=allow_hard_links, root=root, storage_options=storage_options)
 
 
 @says_nearest

@@ -107,7 +107,8 @@ def read(core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> Any:
     if meter is not None and one.fortran:
         raise KindError(f"tensor {one.name!r} stands in Fortran's order: read it, then measure")
     if STRING in (number, target):
-        given: Array = _texts(core, one) if number == STRING else _made(core, one, number, Wish(threads=wish.threads), None)
+        given: Array = (_texts(core, one) if number == STRING
+                        else _made(core, one, number, Wish(threads=wish.threads), None))
         if target == STRING == number and to is None and out is None:
             return given
         written = out if out is not None and place.kind is None else None
@@ -190,7 +191,8 @@ class TensorSlice:
 
     def _fill(self, made: Array, first: int, shape: tuple[int, ...], wanted: list[int | slice], target: int) -> None:
         """Sets a part of the elements from `first` on, which have such a shape."""
-        if all(isinstance(each, slice) and each.indices(size) == (0, size, 1) for each, size in zip(wanted[1:], shape[1:])):
+        if all(isinstance(each, slice) and each.indices(size) == (0, size, 1)
+               for each, size in zip(wanted[1:], shape[1:])):
             each = wanted[0] if shape else 0
             rows = range(*each.indices(shape[0])) if isinstance(each, slice) else range(each, each + 1)
             if rows.step == 1:

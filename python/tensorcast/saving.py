@@ -26,7 +26,8 @@ def _declared(tensors: Mapping[str, Any], name: str) -> tuple[int, tuple[int, ..
     if isinstance(tensors, files.Tensors):  # which is not read for that
         info = tensors.info(name)
         if info.type is None:
-            raise UnsupportedError(f"tensor {name!r} is {info.dtype}, which is not written from Python: convert copies it")
+            raise UnsupportedError(f"tensor {name!r} is {info.dtype}, which is not written from Python: "
+                                   "convert copies it")
         return int(_core.type_number(info.type)), info.shape
     source = _source(tensors[name], name)
     return source.number, source.shape
@@ -54,9 +55,11 @@ def _opened(path: str | os.PathLike[str], declared: list[_Declared], metadata: M
             overwrite: bool) -> Any:
     """The extension's writer of a file that stands beside its name."""
     target = sources.local_path(path_text(path), "path")
-    said = {_unicode(key, "a key of metadata"): _unicode(value, f"metadata {key!r}") for key, value in (metadata or {}).items()}
+    said = {_unicode(key, "a key of metadata"): _unicode(value, f"metadata {key!r}")
+            for key, value in (metadata or {}).items()}
     if target.lower().endswith(".gguf"):  # whose readers want some tensors in types of their own
-        raise UnsupportedError(f"{os.path.basename(target)!r}: save a .safetensors, and let convert make the .gguf of it")
+        raise UnsupportedError(f"{os.path.basename(target)!r}: save a .safetensors, and let convert make the .gguf "
+                               "of it")
     if said and not target.lower().endswith((".safetensors", ".pb")):
         raise ArgumentError(f"metadata has no place in {os.path.basename(target)!r}: .safetensors and .pb have one")
     return _core.TensorWriter(target, declared, said, flag(overwrite, "overwrite"))
