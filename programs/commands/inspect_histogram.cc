@@ -77,7 +77,8 @@ void RequireNumbers(const convert::Survey& survey, std::size_t tensor,
 }
 
 convert::ExponentCounts CountsOf(const formats::TensorReader& values, std::size_t tensor) {
-  constexpr std::uint64_t kValuesAtOnce = std::uint64_t{1} << 20;  // values: whole bytes of every type
+  constexpr std::uint64_t kValuesAtOnce = std::uint64_t{1}
+                                          << 20;  // values: whole bytes of every type
   const formats::TensorInfo& info = values.contents().tensors[tensor];
   const TypeInfo& type = *FindType(info.type);
   convert::ExponentCounts counts;

@@ -21,6 +21,7 @@ void BindFiles(nanobind::module_& m);
 void BindFileSystem(nanobind::module_& m);
 void BindConversion(nanobind::module_& m);
 void BindOutputs(nanobind::module_& m);
+void BindWriter(nanobind::module_& m);
 void BindDiff(nanobind::module_& m);
 void BindModel(nanobind::module_& m);
 void BindGraph(nanobind::module_& m);

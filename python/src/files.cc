@@ -30,6 +30,8 @@
 #include "errors.h"
 #include "formats/tensor_file.h"
 #include "formats/tensor_reader.h"
+#include "naming/tensor_pattern.h"
+#include "pieces.h"
 #include "scale/scaled_reader.h"
 #include "text_objects.h"
 #include "texts.h"
@@ -41,7 +43,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // so many elements are read at once
+constexpr std::uint64_t kMeasuredAtOnce = std::uint64_t{1} << 20;  // elements, by all threads
 
 // Finds the weights of an open file that are codes times scales, and reads them as values. Several
 // threads may use one; its functions may read files, and throw files::Error.
@@ -54,10 +56,30 @@ class WeightsOfFile {
   // Gives the weights whose scales can be applied, in the order of their codes.
   const std::vector<scale::ScaledWeight>& Applicable() { return Survey().scales.weights.weights; }
 
-  // Throws where a tensor is codes, or serves some, and its scales cannot be applied.
-  void Refuse(std::size_t tensor, DataType to) {
+  // Gives the tensors that are left where these scales are applied; nothing: all are.
+  std::optional<std::vector<std::size_t>> Left() {
+    const convert::Survey& survey = Survey();
+    std::unordered_set<std::size_t> codes;
+    for (const scale::ScaledWeight& one : survey.scales.weights.weights) codes.insert(one.codes);
+    return convert::TensorsLeft(survey, [&](std::size_t tensor) {
+      return codes.contains(tensor) ? std::optional(scale::Rounding::kNearest) : std::nullopt;
+    });
+  }
+
+  // Gives the type that the configuration says the model is built in, or an empty text.
+  const std::string& ModelType() { return Survey().scales.weights.config.dtype; }
+
+  // Throws where a tensor is codes, or serves some, and its scales cannot be applied. Without a
+  // type it is read as it is stored, which is refused only where it is known to be codes.
+  void Refuse(std::size_t tensor, std::optional<DataType> wanted) {
     const convert::Survey& survey = Survey();
     if (!refused_.contains(tensor)) return;
+    if (!wanted && std::ranges::any_of(survey.scales.weights.unread, [&](const auto& one) {
+          return one.tensor == tensor && !one.is_known;
+        })) {
+      return;
+    }
+    const DataType to = wanted.value_or(DataType::kFloat64);
     for (const scale::OpaqueTensor& one : survey.scales.weights.opaque) {
       if (one.tensor == tensor) convert::RefuseOpaque(one, survey.tensors()[tensor]);
     }
@@ -135,7 +157,8 @@ class WeightsOfFile {
 class TensorFile {
  public:
   TensorFile(const std::string& path, std::optional<int> assume_type, bool allow_hard_links,
-             std::string root) {
+             std::string root)
+      : is_lent_(path.find("://") != std::string::npos) {
     formats::OpenOptions options;
     if (assume_type) options.assume_type = static_cast<DataType>(*assume_type);
     options.allow_hard_links = allow_hard_links;
@@ -167,6 +190,8 @@ class TensorFile {
     }
     return reader().contents().tensors[tensor];
   }
+  // Whether it is somebody else's, and a read may take as long as a network does.
+  bool is_lent() const { return is_lent_; }
   // Keeps the file for as long as a call that gives the GIL back.
   std::shared_ptr<const formats::TensorReader> hold() const {
     (void)reader();
@@ -178,6 +203,7 @@ class TensorFile {
   }
 
  private:
+  bool is_lent_;
   std::shared_ptr<const formats::TensorReader> reader_;
   std::shared_ptr<WeightsOfFile> weights_;
 };
@@ -196,59 +222,127 @@ nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   return result;
 }
 
-// Gives the shape in the order in which the elements stand.
-std::vector<std::uint64_t> StoredShape(const formats::TensorInfo& info) {
-  std::vector<std::uint64_t> shape = info.shape;
-  if (info.fortran_order) std::reverse(shape.begin(), shape.end());
-  return shape;
-}
+// What is read of a tensor of numbers, and what it becomes.
+struct ReadRequest {
+  std::size_t tensor = 0;
+  // It is the codes of a scaled weight, and the weight's values are read.
+  bool is_scaled = false;
+  std::uint64_t first = 0, n = 0;  // elements, in the file's order
+  DataType to = DataType::kUndefined;
+  CastOptions options;
+  bool is_packed = false;
+  std::optional<std::size_t> threads;
+  LossMeter* loss = nullptr;
+};
 
-// Casts a tensor of numbers piece by piece into an array of numpy's layout, or a packed stream.
-// Where it is `scaled`, it is the codes of a scaled weight, and the weight's values are read.
-nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, DataType to,
-                       const CastOptions& options, bool is_packed, std::optional<std::size_t> asked,
-                       LossMeter* loss) {
-  (void)file.info(tensor);
+// Reads one piece at a time. The pieces may be read by several threads.
+class PieceReader {
+ public:
+  PieceReader(const formats::TensorReader& reader, const ReadRequest& request,
+              std::span<std::byte> out)
+      : reader_(reader),
+        request_(request),
+        type_(reader.contents().tensors[request.tensor].type),
+        is_stream_(request.is_packed && FindType(request.to)->is_packed()),
+        out_(out) {
+    cast_.from = type_;
+    cast_.to = request.to;
+    cast_.source_is_packed = true;
+    cast_.result_is_packed = request.is_packed;
+    Check(CastPlan::Bind(type_, request.to, request.options, &plan_));
+    // A bool may be any byte in a file, and is 0 or 1 once it is cast.
+    is_copy_ = type_ == request.to && type_ != DataType::kBool && request.loss == nullptr &&
+               (is_stream_ || !FindType(type_)->is_packed());
+    is_cast_by_reader_ = request.is_scaled && request.loss == nullptr && !is_stream_ &&
+                         !FindType(request.to)->is_packed();
+  }
+
+  // Reads elements [first, first + n) of those that are asked for.
+  Status Read(std::uint64_t first, std::uint64_t n, std::vector<std::byte>& buffer,
+              const RunOptions& run) const {
+    const std::uint64_t at =
+        is_stream_ ? *StorageBytes(request_.to, first) : first * ElementBytes(request_.to);
+    const std::uint64_t size =
+        is_stream_ ? *StorageBytes(request_.to, n) : n * ElementBytes(request_.to);
+    const std::span<std::byte> written = out_.subspan(at, size);
+    const std::uint64_t begin = request_.first + first;
+    if (is_copy_) {
+      reader_.Read(request_.tensor, *StorageBytes(type_, begin), written);
+      return {};
+    }
+    if (is_cast_by_reader_ && reader_.ReadCast(request_.tensor, plan_, begin, written)) return {};
+    const std::uint64_t bytes = *StorageBytes(type_, n);
+    if (buffer.size() < bytes) buffer.resize(bytes);
+    const auto piece = std::span(buffer).first(bytes);
+    reader_.Read(request_.tensor, *StorageBytes(type_, begin), piece);
+    return RunPieces(plan_, cast_, piece, written, n, run);
+  }
+
+ private:
+  const formats::TensorReader& reader_;
+  const ReadRequest& request_;
+  const DataType type_;
+  const bool is_stream_;
+  const std::span<std::byte> out_;
+  CastRequest cast_;
+  CastPlan plan_;
+  bool is_copy_ = false, is_cast_by_reader_ = false;
+};
+
+// Casts elements of a tensor piece by piece into a dense array of numpy's layout, or a packed
+// stream.
+void ReadNumbers(const TensorFile& file, const ReadRequest& request, nb::handle out) {
+  (void)file.info(request.tensor);
   std::shared_ptr<const formats::TensorReader> reader = file.hold();
-  if (scaled) {
+  if (request.is_scaled) {
     const auto weights = file.weights();
     const nb::gil_scoped_release without_gil;
-    reader = weights->ReaderFor(to);  // in which the codes are the weight's values
+    reader = weights->ReaderFor(request.to);  // in which the codes are the weight's values
   }
-  const formats::TensorInfo& info = reader->contents().tensors[tensor];
-  const bool is_stream = is_packed && FindType(to)->is_packed();
-  CastRequest request;
-  request.from = info.type;
-  request.to = to;
-  request.source_is_packed = true;
-  request.result_is_packed = is_packed;
-  CastPlan plan;
-  Check(CastPlan::Bind(info.type, to, options, &plan));
-  const std::vector<std::uint64_t> stream = {StorageBytes(to, info.elements).value_or(0)};
-  nb::object result = is_stream ? NewArray(DescrOf(DataType::kUint8), stream)
-                                : NewArray(DescrOf(to), StoredShape(info));
-  const auto written = WritableBytesOf(AsArray(result));
-  if (is_stream && !written.empty()) written.back() = std::byte{0};
+  const formats::TensorInfo& info = reader->contents().tensors[request.tensor];
+  const std::uint64_t n = request.n;
+  if (request.first > info.elements || n > info.elements - request.first) {
+    Raise(ErrorClass::kValue, "the tensor has fewer elements");
+  }
+  if (FindType(info.type)->is_packed() && request.first % 8 != 0) {
+    Raise(ErrorClass::kValue, "packed elements are read from a multiple of 8 on");
+  }
+  const auto written = WritableBytesOf(WritableArgument(out, "out"));
+  CheckRoom(request.to, request.is_packed, n, written.size());
+  if (n == 0) return;
+  if (request.is_packed && FindType(request.to)->is_packed()) written.back() = std::byte{0};
+  const PieceReader pieces(*reader, request, written);
+  const std::uint64_t bytes = *StorageBytes(info.type, n) + written.size();
+  CallThreads threads(ThreadsFor(request.threads, bytes));
   Status status;
-  RunInterruptibly([&](std::atomic<bool>& interrupted) {
-    std::vector<std::byte> read(*StorageBytes(info.type, std::min(kReadAtOnce, info.elements)));
-    CallThreads threads(ThreadsFor(asked, info.bytes));
-    RunOptions run;
-    run.loss = loss;
-    if (threads.Concurrency() > 1) run.executor = &threads;
-    for (std::uint64_t first = 0; first < info.elements && status.ok(); first += kReadAtOnce) {
-      files::StopIfInterrupted(&interrupted);
-      const std::uint64_t count = std::min(kReadAtOnce, info.elements - first);
-      const auto piece = std::span(read).first(*StorageBytes(info.type, count));
-      // Pieces begin at multiples of 2^20 elements, which are whole bytes of every type.
-      reader->Read(tensor, *StorageBytes(info.type, first), piece);
-      run.loss_index = first;
-      const std::uint64_t at = is_stream ? *StorageBytes(to, first) : first * ElementBytes(to);
-      status = RunPieces(plan, request, piece, written.subspan(at), count, run);
+  const auto work = [&](std::atomic<bool>& interrupted) {
+    if (request.loss == nullptr) {
+      std::mutex mutex;
+      ForPieces(n, threads,
+                [&](std::uint64_t first, std::uint64_t count, std::vector<std::byte>& buffer) {
+                  files::StopIfInterrupted(&interrupted);
+                  const Status read = pieces.Read(first, count, buffer, {});
+                  const std::lock_guard lock(mutex);
+                  if (!read.ok()) status = read;
+                });
+      return;
     }
-  });
+    std::vector<std::byte> buffer;  // what is lost is met in the elements' order
+    RunOptions run;
+    run.loss = request.loss;
+    if (threads.Concurrency() > 1) run.executor = &threads;
+    for (std::uint64_t first = 0; first < n && status.ok(); first += kMeasuredAtOnce) {
+      files::StopIfInterrupted(&interrupted);
+      run.loss_index = first;
+      status = pieces.Read(first, std::min(kMeasuredAtOnce, n - first), buffer, run);
+    }
+  };
+  if (file.is_lent()) {
+    RunInterruptibly(work);
+  } else {
+    RunWork(bytes, work);
+  }
   Check(status);
-  return result;
 }
 
 Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
@@ -267,23 +361,45 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
   return texts;
 }
 
-// Gives the name, the codes and what is known of each weight whose scales are applied.
-nb::list ScaledTuples(const TensorFile& file) {
+// Gives the name, the codes, what is known and the shape of each weight whose scales are applied;
+// the tensors that are left then, or None; and the type that a model is built in.
+nb::tuple WeightTuples(const TensorFile& file) {
   const auto weights = file.weights();
+  std::optional<std::vector<std::size_t>> left;
   {
     const nb::gil_scoped_release without_gil;
-    (void)weights->Applicable();
+    left = weights->Left();
   }
-  return ListOf(weights->Applicable(), [](const scale::ScaledWeight& weight) {
-    return nb::make_tuple(ToStr(weight.name), weight.codes,
-                          ToStr(weight.LayoutText() + ": " + weight.evidence));
-  });
+  return nb::make_tuple(
+      ListOf(weights->Applicable(),
+             [](const scale::ScaledWeight& weight) {
+               return nb::make_tuple(ToStr(weight.name), weight.codes,
+                                     ToStr(weight.LayoutText() + ": " + weight.evidence),
+                                     nb::tuple(ListOf(weight.shape, std::identity())));
+             }),
+      left ? nb::object(ListOf(*left, std::identity())) : nb::none(), ToStr(weights->ModelType()));
 }
 
 nb::tuple TensorInfoTuple(const formats::TensorInfo& info) {
   return nb::make_tuple(ToStr(info.name), ToStr(info.dtype), static_cast<int>(info.type),
                         nb::tuple(ListOf(info.shape, std::identity())), info.bytes,
                         info.fortran_order);
+}
+
+// Says which tensors, each (name, type, dimensions, elements), match a pattern of names.
+nb::list Matches(nb::handle pattern, const nb::list& tensors) {
+  const naming::TensorPattern asked(FromStr(pattern));
+  nb::list matches;
+  for (const nb::handle one : tensors) {
+    const std::string name = FromStr(one[0]);
+    naming::PatternSubject subject;
+    subject.name = name;
+    subject.type = static_cast<DataType>(nb::cast<int>(one[1]));
+    subject.rank = nb::cast<std::uint64_t>(one[2]);
+    subject.values = nb::cast<std::uint64_t>(one[3]);
+    matches.append(asked.Matches(subject));
+  }
+  return matches;
 }
 
 }  // namespace
@@ -327,30 +443,36 @@ void BindFiles(nb::module_& m) {
              }
              return ListOf(notes, ToStr);
            })
-      .def("scaled_weights", &ScaledTuples)
-      .def("refuse_weight",
-           [](const TensorFile& self, std::size_t tensor, int to) {
-             (void)self.info(tensor);
-             const auto weights = self.weights();
-             const nb::gil_scoped_release without_gil;
-             weights->Refuse(tensor, static_cast<DataType>(to));
-           })
+      .def("weights", &WeightTuples)
+      .def(
+          "refuse_weight",
+          [](const TensorFile& self, std::size_t tensor, std::optional<int> to) {
+            (void)self.info(tensor);
+            const auto weights = self.weights();
+            const nb::gil_scoped_release without_gil;
+            weights->Refuse(tensor, to ? std::optional(static_cast<DataType>(*to)) : std::nullopt);
+          },
+          nb::arg("tensor"), nb::arg("to").none())
       .def("read_bytes", &ReadBytes)
       .def(
           "read_numbers",
-          [](const TensorFile& self, std::size_t tensor, bool scaled, int to,
-             const nb::dict& options, bool is_packed, std::optional<std::size_t> threads,
-             LossMeter* loss) {
+          [](const TensorFile& self, std::size_t tensor, bool scaled, std::uint64_t first,
+             std::uint64_t n, nb::handle out, int to, const nb::dict& options, bool is_packed,
+             std::optional<std::size_t> threads, LossMeter* loss) {
             const auto type = static_cast<DataType>(to);
             if (FindType(type) == nullptr || type == DataType::kString) {
               Raise(ErrorClass::kValue, "a tensor of numbers is read as numbers");
             }
-            return ReadNumbers(self, tensor, scaled, type, OptionsOf(options), is_packed, threads,
-                               loss);
+            ReadNumbers(
+                self,
+                {tensor, scaled, first, n, type, OptionsOf(options), is_packed, threads, loss},
+                out);
           },
-          nb::arg("tensor"), nb::arg("scaled"), nb::arg("to"), nb::arg("options"),
-          nb::arg("is_packed"), nb::arg("threads").none(), nb::arg("loss").none())
+          nb::arg("tensor"), nb::arg("scaled"), nb::arg("first"), nb::arg("n"), nb::arg("out"),
+          nb::arg("to"), nb::arg("options"), nb::arg("is_packed"), nb::arg("threads").none(),
+          nb::arg("loss").none())
       .def("read_texts", &ReadAllTexts);
+  m.def("matches", &Matches, nb::arg("pattern"), nb::arg("tensors"));
 }
 
 }  // namespace tensorcast::python

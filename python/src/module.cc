@@ -27,6 +27,7 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindFileSystem(m);
   BindConversion(m);
   BindOutputs(m);
+  BindWriter(m);
   BindDiff(m);
   BindModel(m);
   BindGraph(m);

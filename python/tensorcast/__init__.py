@@ -5,8 +5,8 @@
     tc.loss(weights, "float8_e4m3fn")
 
 `cast` takes numpy arrays, torch tensors, JAX arrays and lists; `loss`, `explain`, `finfo`, `parse`
-and `format` go with it. `open`, `inspect`, `plan`, `convert` and `diff` are of files, `ray` of many
-machines. docs/python.md is the guide.
+and `format` go with it. `open`, `load_file`, `save_file`, `inspect`, `plan`, `convert` and `diff` are of
+files, `ray` of many machines. docs/python.md is the guide.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -34,10 +34,13 @@ from .errors import (  # noqa: E402
     UnsupportedError,
 )
 from .explaining import Explanation, explain  # noqa: E402
-from .files import TensorFile, TensorInfo, inspect  # noqa: E402
+from .files import RawTensors, TensorFile, TensorInfo, inspect  # noqa: E402
 from .files import open as open  # noqa: E402, A004  (as format)
+from .loading import load_file  # noqa: E402
 from .memory import result_memory  # noqa: E402
 from .outputs import Outputs, Part, Unit  # noqa: E402
+from .reading import TensorSlice  # noqa: E402
+from .saving import Writer, save_file  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
 
 if TYPE_CHECKING:
@@ -69,7 +72,8 @@ def c_library() -> str:
 
 __all__ = [
     "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "FileError", "InternalError", "Job",
-    "KindError", "LossReport", "Outputs", "Part", "Plan", "RangeError", "TensorDiff", "TensorFile", "TensorInfo",
-    "Unit", "UnsupportedError", "c_library", "cast", "convert", "diff", "explain", "finfo", "graph", "inspect", "loss",
-    "mdf", "onnx", "parse", "plan", "ray", "result_memory", "type_name", "type_names",
+    "KindError", "LossReport", "Outputs", "Part", "Plan", "RangeError", "RawTensors", "TensorDiff", "TensorFile",
+    "TensorInfo", "TensorSlice", "Unit", "UnsupportedError", "Writer", "c_library", "cast", "convert", "diff", "explain",
+    "finfo", "graph", "inspect", "load_file", "loss", "mdf", "onnx", "parse", "plan", "ray", "result_memory",
+    "save_file", "type_name", "type_names",
 ]

@@ -39,7 +39,7 @@ T = TypeVar("T")
 Out = TypeVar("Out")
 
 
-def _destination(to: TypeLike | None, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
+def destination(to: TypeLike | None, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
     """The type's number, and the object whose kind the result is to be (None: that of x)."""
     if out is not None and like is not None:
         raise ArgumentError("out and like both say what the result is to be: give one")
@@ -214,7 +214,7 @@ def cast(
         "string_style": string_style,
     }
     pack = packs(packed)
-    number, model = _destination(to, like, out, pack)
+    number, model = destination(to, like, out, pack)
     threads = arrays.thread_count(threads)
     if out is None and from_type is None and shape is None and number != STRING and frameworks.is_recorded(x):
         is_stream = pack and arrays.bits_of(number) < 8

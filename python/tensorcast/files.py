@@ -1,23 +1,27 @@
-"""`open` reads tensors of safetensors, npy, npz, pb and onnx files, and of directories, on demand.
+"""`open` reads tensors of safetensors, npy, npz, pb, onnx, torch and gguf files, and of directories, on demand.
+
+What is listed are a model's weights, as the model knows them; `TensorFile.raw` has what is stored.
 
 SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, overload
 
-from . import _core, arrays, casting, sources
+from . import _core, arrays, frameworks, reading, sources
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest, text
-from .errors import ArgumentError, KindError, UnsupportedError
+from .errors import ArgumentError, KindError
 from .loss import LossReport
 from .signatures import CastOptions, Packed
-from .types import STRING, Array, TypeLike, numpys_dtype, type_name
+from .types import TypeLike, type_name
 
-_FLOAT64 = 11  # ONNX's number
+# ONNX's numbers of the types that a configuration says a model is built in.
+_BUILT_IN = {"float32": 1, "float16": 10, "float64": 11, "bfloat16": 16}
 
 
 class NoTensorError(ArgumentError, KeyError):
@@ -31,7 +35,8 @@ class TensorInfo:
     """A tensor as its file declares it.
 
     `dtype` is the file's own word, `type` tensorcast's name or None where it has none; `nbytes`
-    what the elements take packed.
+    what the elements take packed. Of a weight that is stored as codes and scales, `dtype` is the
+    layout, and `type` what it is read as.
     """
 
     name: str
@@ -41,159 +46,103 @@ class TensorInfo:
     nbytes: int
 
 
-class TensorFile:
-    """An open file of tensors: a mapping of names, as `open` gives it.
+class _Opened:
+    """A file, and what it stores by name; both views of it have it."""
 
-    Examples
-    --------
-    >>> import numpy as np, tempfile, pathlib
-    >>> import tensorcast as tc
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npz"
-    >>> np.savez(path, w=np.float32([[0.1, 448], [512, -1]]))
-    >>> with tc.open(path) as f:
-    ...     print(list(f), f.info("w").shape)
-    ...     print(f.get("w", to="float8_e4m3fn"))
-    ['w'] (2, 2)
-    [[0.101562 448]
-     [448 -1]]
-    """
+    def __init__(self, path: str, core: Any, lent: sources.Lent, place: frameworks.Place) -> None:
+        self.path, self.core, self.lent, self.place = path, core, lent, place
+        self.stored: dict[str, reading.Stored] = {}
+        self.sizes: list[int] = []
+        for index, (name, dtype, number, shape, nbytes, fortran) in enumerate(core.infos()):
+            self.sizes.append(nbytes)
+            self.stored.setdefault(name, reading.Stored(name, index, dtype, number, shape, fortran, usual=number))
 
-    def __init__(self, path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
-                 allow_hard_links: bool = False, root: str | None = None,
-                 storage_options: Mapping[str, Any] | None = None) -> None:
-        number = None if assume_type is None else _core.type_number(assume_type)
-        self._path = path_text(path)
-        self._lent = sources.lend([self._path], storage_options)
+    def missing(self, name: object, more: str = "") -> NoTensorError:
+        return NoTensorError(f"{os.path.basename(self.path)!r} has no tensor {name!r}{more}")
+
+
+class Tensors(Mapping[str, Any]):
+    """A mapping of names to tensors that are read when they are asked for."""
+
+    def __init__(self, opened: _Opened) -> None:
+        self._opened = opened
+
+    def _listed(self) -> dict[str, reading.Stored]:
+        return self._opened.stored
+
+    def _find(self, name: str, to: int | None, ignore_scales: bool) -> reading.Stored:
         try:
-            self._file = _core.TensorFile(self._path, number, flag(allow_hard_links, "allow_hard_links"),
-                                          None if root is None else text(root, "root"))
-        except BaseException:
-            self._lent.close()
-            raise
-        self._infos: list[tuple[Any, ...]] = self._file.infos()
-        self._index: dict[str, int] = {}
-        for index, info in enumerate(self._infos):
-            self._index.setdefault(info[0], index)
-        # Scaled weights are found when a tensor is first cast: the indices of their codes, and what
-        # is known of each, by name.
-        self._weights: dict[str, tuple[int, str]] | None = None
-        self._codes: frozenset[int] = frozenset()
-
-    def close(self) -> None:
-        """Lets the file go; what was read stays. Raises nothing; `get` then raises `ArgumentError`."""
-        self._file.close()
-        self._lent.close()
-
-    def __enter__(self) -> TensorFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return bool(self._file.closed)
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """safetensors' __metadata__, a TensorProto's metadata_props."""
-        return dict(self._file.metadata())
-
-    @property
-    def notes(self) -> list[str]:
-        """What should be known of how the file was understood, a line each."""
-        return list(self._file.notes())
-
-    @property
-    def scaled(self) -> dict[str, str]:
-        """The weights that are stored as codes and scales, and how each is: the layout, and what
-        says so. `get` casts their values."""
-        return {name: known for name, (_, known) in self._scaled_weights().items()}
-
-    def _scaled_weights(self) -> dict[str, tuple[int, str]]:
-        if self._weights is None:
-            weights = self._file.scaled_weights()
-            self._codes = frozenset(codes for _, codes, _ in weights)
-            self._weights = {name: (codes, known) for name, codes, known in weights}
-        return self._weights
-
-    def _scaled_codes(self, name: str, target: int) -> int | None:
-        """The index of the codes of the scaled weight of that name, or of the codes that have it;
-        raises where a tensor's values are not known."""
-        weights = self._scaled_weights()
-        if name in weights:
-            return weights[name][0]
-        index = self._at(name)
-        self._file.refuse_weight(index, target)
-        return index if index in self._codes else None
-
-    def keys(self) -> list[str]:
-        """The tensors' names, in the file's order. Raises nothing, even of a closed file."""
-        return list(self._index)
+            return self._opened.stored[name]
+        except (KeyError, TypeError):
+            raise self._opened.missing(name) from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._index)
+        return iter(self._listed())
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._listed())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._index
+        return isinstance(name, str) and name in self._listed()
 
-    def __getitem__(self, name: str) -> Array:
-        return self.get(name)
+    def __getitem__(self, name: str) -> Any:
+        return self.get_tensor(name)
 
-    def _at(self, name: str) -> int:
-        try:
-            return self._index[name]
-        except (KeyError, TypeError):
-            raise NoTensorError(f"{os.path.basename(self._path)!r} has no tensor {name!r}") from None
+    def __eq__(self, other: object) -> bool:
+        return self is other  # a Mapping's would read everything
 
-    def info(self, name: str) -> TensorInfo:
-        """What the file says of a tensor; raises `ArgumentError`, a KeyError too, where it has none of
-        that name."""
-        own, dtype, number, shape, nbytes, _ = self._infos[self._at(name)]
-        return TensorInfo(own, dtype, type_name(number) if number else None, shape, nbytes)
+    __hash__ = object.__hash__
 
-    def infos(self) -> list[TensorInfo]:
-        """Of all tensors, in the file's order."""
-        return [self.info(name) for name in self._index]
+    def get(self, name: str, default: Any = None, **how: Any) -> Any:
+        """As `get_tensor`; `default` where there is no tensor of that name. Raises as it does else."""
+        check_options(how, "get", Tensors.get_tensor, CAST_OPTIONS)
+        if name in self or how.get("ignore_scales") and name in self._opened.stored:
+            return self.get_tensor(name, **how)
+        return default
 
     @overload
-    def get(self, name: str, *, to: TypeLike | None = None, packed: Packed = False, loss: Literal[False] = False,
-            threads: int | None = None, ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Array: ...
+    def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
+                   packed: Packed = False, loss: Literal[False] = False, threads: int | None = None,
+                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any: ...
     @overload
-    def get(self, name: str, *, to: TypeLike | None = None, packed: Packed = False, loss: Literal[True],
-            threads: int | None = None, ignore_scales: bool = False,
-            **options: Unpack[CastOptions]) -> tuple[Array, LossReport]: ...
+    def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
+                   packed: Packed = False, loss: Literal[True], threads: int | None = None,
+                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> tuple[Any, LossReport]: ...
     @overload
-    def get(self, name: str, *, to: TypeLike | None = None, packed: Packed = False, loss: bool,
-            threads: int | None = None, ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any: ...
-    def get(self, name: str, *, to: TypeLike | None = None, packed: Packed = False, loss: bool = False,
-            threads: int | None = None, ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any:
+    def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
+                   packed: Packed = False, loss: bool, threads: int | None = None,
+                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any: ...
+    def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
+                   packed: Packed = False, loss: bool = False, threads: int | None = None,
+                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any:
         """Reads a tensor, cast piece by piece: no more memory than the result and some MiB.
 
-        A weight that is stored as codes and scales is, with `to`, its values: code times scale,
-        rounded once to the type, as `convert` writes them. Its name is the weight's or that of its
-        codes. Without `to` a tensor is as it is stored.
+        A weight that is stored as codes and scales is its values: code times scale, rounded once to
+        the type, as `convert` writes them.
 
         Parameters
         ----------
         name : str
         to : type, optional
-            As `cast`; by default the file's own.
+            As `cast`. By default the file's own; of a weight of codes and scales the one that
+            config.json says the model is built in, or float32.
+        like : array, optional
+            Gives the type, the library and the device of the result.
+        out : array, optional
+            Takes the result: a numpy array or a torch tensor of the CPU, of the tensor's shape, cast to
+            its type.
         packed, loss, threads, **options
             As `cast`.
         ignore_scales : bool
-            Cast the bare codes where scales would be applied.
+            Cast the bare codes where scales would be applied; `name` is one of `raw` then.
 
         Returns
         -------
-        numpy.ndarray
-            Of the tensor's shape; or a pair of it and a `LossReport`, in which a scaled weight is
-            float64. A type that tensorcast does not know is read as its bytes, one-dimensional
-            uint8.
+        array
+            Of the tensor's shape, in the library that `open` was told, or of `like`; `out` where it was
+            given; with ``loss=True`` a pair of it and a `LossReport`, in which a weight of codes and
+            scales is float64. A type that tensorcast does not know is read as its bytes,
+            one-dimensional uint8.
 
         Raises
         ------
@@ -210,63 +159,192 @@ class TensorFile:
         >>> import tensorcast as tc
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npz"
         >>> np.savez(path, w=np.float32([[0.1, 448], [512, -1]]))
+        >>> here = np.empty((2, 2), np.float16)
         >>> with tc.open(path) as f:
-        ...     w, report = f.get("w", to="float8_e4m3fn", loss=True)
+        ...     w, report = f.get_tensor("w", to="float8_e4m3fn", loss=True)
+        ...     f.get_tensor("w", out=here) is here
+        True
         >>> w.shape, report.counts["to_limit"]
         ((2, 2), 1)
         """
-        check_options(options, "get", TensorFile.get, CAST_OPTIONS)
-        threads = arrays.thread_count(threads)
-        packed = casting.packs(packed)
-        codes = None
-        if to is not None and not flag(ignore_scales, "ignore_scales"):
-            codes = self._scaled_codes(name, _core.type_number(to))
-        scaled = codes is not None
-        index = self._at(name) if codes is None else codes
-        _, dtype, number, shape, _, fortran = self._infos[index]
-        if scaled:
-            number, fortran = _FLOAT64, False
-        elif number == 0:
-            if to is not None or loss:
-                raise UnsupportedError(f"tensor {name!r} is {dtype}, which is not cast: leave out to")
-            return self._file.read_bytes(index)
-        target = number if to is None else _core.type_number(to)
-        if loss and STRING in (number, target):
-            raise UnsupportedError("casts from and to string have no loss report")
-        if number == STRING:
-            texts = self._file.read_texts(index).array(shape[::-1] if fortran else shape, "O")
-            texts = texts.T if fortran else texts
-            return texts if to is None else casting.cast(texts, to, packed=packed, threads=threads,
-                                                         **options)
-        if to is not None and target == STRING:
-            values = self._file.read_numbers(index, scaled, number, {}, False, threads, None)
-            return casting.cast(values.T if fortran else values, to, threads=threads, **options)
-        meter = _core.LossMeter(number, target, dict(options)) if loss else None
-        if meter is not None and fortran:
-            raise KindError(f"tensor {name!r} stands in Fortran's order: read it, then measure")
-        made = self._file.read_numbers(index, scaled, target, dict(options), packed, threads, meter)
-        if fortran:
-            if packed and arrays.bits_of(target) < 8:
-                raise UnsupportedError(f"tensor {name!r} stands in Fortran's order: read it, then pack")
-            made = made.T
-        form = numpys_dtype(to)
-        if form is not None and not form.isnative:
-            made = made.astype(form)
-        return made if meter is None else (made, LossReport(meter))
+        check_options(options, "get", Tensors.get_tensor, CAST_OPTIONS)
+        number = None if to is None else _core.type_number(to)
+        for model in (out, like):
+            number = arrays.type_of(model) if number is None and model is not None else number
+        one = self._find(name, number, flag(ignore_scales, "ignore_scales"))
+        return reading.read(self._opened.core, one, self._opened.place, reading.Wish(
+            to, like, out, packed, loss, arrays.thread_count(threads), dict(options)))
+
+    def get_slice(self, name: str, *, to: TypeLike | None = None, threads: int | None = None,
+                  ignore_scales: bool = False, **options: Unpack[CastOptions]) -> reading.TensorSlice:
+        """A tensor of which parts are read, by an index: ``f.get_slice("w", to="bfloat16")[:, 128:256]``.
+
+        Parameters
+        ----------
+        name, to, threads, ignore_scales, **options
+            As `get_tensor`.
+
+        Raises
+        ------
+        ArgumentError, FileError, ContentsError, UnsupportedError
+            As `get_tensor`; an index beyond the end is an IndexError too.
+
+        Examples
+        --------
+        >>> import numpy as np, tempfile, pathlib
+        >>> import tensorcast as tc
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npy"
+        >>> np.save(path, np.arange(12, dtype=np.int16).reshape(3, 4))
+        >>> with tc.open(path) as f:
+        ...     part = f.get_slice("w", to="float32")
+        ...     part.shape, part[1:, 2].tolist()
+        ((3, 4), [6.0, 10.0])
+        """
+        check_options(options, "get_slice", Tensors.get_slice, CAST_OPTIONS)
+        number = None if to is None else _core.type_number(to)
+        one = self._find(name, number, flag(ignore_scales, "ignore_scales"))
+        return reading.TensorSlice(self._opened.core, one, self._opened.place, reading.Wish(
+            to, threads=arrays.thread_count(threads), options=dict(options)))
+
+    def info(self, name: str) -> TensorInfo:
+        """What is known of a tensor before it is read; raises `ArgumentError`, a KeyError too, where
+        there is none of that name."""
+        one = self._listed().get(name) if isinstance(name, str) else None
+        if one is None:
+            one = self._find(name, None, False)
+        number = one.usual
+        nbytes = arrays.packed_bytes(number, math.prod(one.shape)) if one.scaled else self._opened.sizes[one.index]
+        return TensorInfo(one.name, one.dtype, type_name(number) if number else None, one.shape, nbytes)
+
+    def infos(self) -> list[TensorInfo]:
+        """Of all tensors, in the file's order."""
+        return [self.info(name) for name in self]
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{len(self)} tensors"
-        return f"<TensorFile {self._path!r}: {state}>"
+        state = "closed" if self._opened.core.closed else f"{len(self)} tensors"
+        return f"<{type(self).__name__} {self._opened.path!r}: {state}>"
+
+
+class RawTensors(Tensors):
+    """What a file stores, under the file's own names: codes and scales too; `TensorFile.raw`."""
+
+
+class TensorFile(Tensors):
+    """An open file of tensors: a mapping of the weights' names, as `open` gives it.
+
+    Names are those that the model knows. A weight that is stored as codes and scales is one of them,
+    and is its values; what it is made of is not listed, and stands in `raw`.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npz"
+    >>> np.savez(path, w=np.float32([[0.1, 448], [512, -1]]))
+    >>> with tc.open(path) as f:
+    ...     print(list(f), f.info("w").shape, f.get("x"))
+    ...     print(f.get("w", to="float8_e4m3fn"))
+    ['w'] (2, 2) None
+    [[0.101562 448]
+     [448 -1]]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, framework: str = "np", device: Any = None,
+                 assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
+                 storage_options: Mapping[str, Any] | None = None) -> None:
+        place = frameworks.place_named(framework, device)
+        number = None if assume_type is None else _core.type_number(assume_type)
+        where = path_text(path)
+        lent = sources.lend([where], storage_options)
+        try:
+            core = _core.TensorFile(where, number, flag(allow_hard_links, "allow_hard_links"),
+                                    None if root is None else text(root, "root"))
+            super().__init__(_Opened(where, core, lent, place))
+        except BaseException:
+            lent.close()
+            raise
+        # What are weights is found when it is first asked for: many files' never is.
+        self._weights: dict[str, reading.Stored] | None = None
+        self._known: dict[str, str] = {}
+
+    def close(self) -> None:
+        """Lets the file go; what was read stays. Raises nothing; reading then raises `ArgumentError`."""
+        self._opened.core.close()
+        self._opened.lent.close()
+
+    def __enter__(self) -> TensorFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return bool(self._opened.core.closed)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """safetensors' __metadata__, a TensorProto's metadata_props, the keys of a GGUF file."""
+        return dict(self._opened.core.metadata())
+
+    @property
+    def notes(self) -> list[str]:
+        """What should be known of how the file was understood, a line each."""
+        return list(self._opened.core.notes())
+
+    @property
+    def raw(self) -> RawTensors:
+        """The tensors as they are stored, codes and scales under their own names: a mapping of the same
+        kind, open as long as this."""
+        return RawTensors(self._opened)
+
+    @property
+    def scaled(self) -> dict[str, str]:
+        """The weights that are stored as codes and scales, and how each is: the layout, and what
+        says so."""
+        self._listed()
+        return dict(self._known)
+
+    def _listed(self) -> dict[str, reading.Stored]:
+        if self._weights is None:
+            weights, left, built_in = self._opened.core.weights()
+            usual = _BUILT_IN.get(built_in, _BUILT_IN["float32"])
+            by_codes = {codes: reading.Stored(name, codes, known.split(":")[0], 0, tuple(shape), scaled=True,
+                                              usual=usual)
+                        for name, codes, known, shape in weights}
+            keeps = None if left is None else set(left)
+            self._known = {name: known for name, _, known, _ in weights}
+            listed: dict[str, reading.Stored] = {}
+            for one in self._opened.stored.values():
+                if keeps is None or one.index in keeps:
+                    one = by_codes.get(one.index, one)
+                    listed.setdefault(one.name, one)
+            self._weights = listed
+        return self._weights
+
+    def _find(self, name: str, to: int | None, ignore_scales: bool) -> reading.Stored:
+        if ignore_scales:
+            return super()._find(name, to, True)
+        listed = self._listed()
+        if not isinstance(name, str) or name not in listed:
+            is_part = isinstance(name, str) and name in self._opened.stored
+            more = " of its own: it is a part of a weight, and stands in .raw" if is_part else ""
+            raise self._opened.missing(name, more)
+        one = listed[name]
+        if not one.scaled:
+            self._opened.core.refuse_weight(one.index, to)
+        return one
 
 
 @says_nearest
-def open(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
-         allow_hard_links: bool = False, root: str | None = None,
+def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = None,
+         assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
          storage_options: Mapping[str, Any] | None = None) -> TensorFile:
     """Opens a file of tensors, or a checkpoint's directory; reads its header alone.
 
-    What is listed is what is stored; `TensorFile.get` with a type applies the scales of a
-    checkpoint, which `TensorFile.scaled` lists.
+    What is listed are the weights by the names that the model has for them, scales applied and
+    packed ones decoded when they are read; `TensorFile.raw` lists what is stored.
 
     Parameters
     ----------
@@ -274,6 +352,10 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
         .safetensors, .npy, .npz, .pb, .onnx, .pt, .pth, .bin, .ckpt, .gguf, or a checkpoint's directory;
         of this machine, or by a URL that fsspec opens (``hf://``, ``s3://``, ``gs://``, ``https://``),
         of which only what is asked for is read.
+    framework : {"np", "pt", "jax"}
+        What tensors are read as: arrays of numpy, torch's tensors, or arrays of JAX.
+    device : optional
+        Of torch or JAX: where they go, each once it is read ("cuda", "cuda:1", "gpu").
     assume_type : type, optional
         Of npy files whose dtype does not say it (``<V1``, ``<V2``).
     allow_hard_links : bool
@@ -305,14 +387,14 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
     ...     f.info("w").type, f.get("w", to="float16").dtype
     ('float32', dtype('float16'))
     """
-    return TensorFile(path, assume_type=assume_type, allow_hard_links=allow_hard_links, root=root,
-                      storage_options=storage_options)
+    return TensorFile(path, framework=framework, device=device, assume_type=assume_type,
+                      allow_hard_links=allow_hard_links, root=root, storage_options=storage_options)
 
 
 @says_nearest
 def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
             root: str | None = None, storage_options: Mapping[str, Any] | None = None) -> list[TensorInfo]:
-    """What a file of tensors holds; reads its header alone.
+    """What a file of tensors stores; reads its header alone.
 
     Raises
     ------
@@ -328,4 +410,4 @@ def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None
     [('w', 'int16', (2, 3))]
     """
     with open(path, assume_type=assume_type, root=root, storage_options=storage_options) as file:
-        return file.infos()
+        return file.raw.infos()

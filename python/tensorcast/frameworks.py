@@ -1,12 +1,15 @@
-"""Arrays of other libraries are read and made here. No library is imported here: an object of theirs
-can only come from where they are.
+"""Arrays of other libraries are read and made here. A library is imported only where it is asked for
+by name: an object of theirs can only come from where they are.
 
 SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,12 @@ from .types import Array
 
 # What is read: numpy's memory, ONNX's number of the elements' type, their shape, whether they are packed.
 Memory = tuple[Array, int, tuple[int, ...], bool]
+
+
+@functools.cache
+def _name_of(number: int) -> str:
+    """What numpy calls a type, which takes it longer than a small tensor does."""
+    return str(_core.type_dtype(number).name)
 
 
 class _Torch:
@@ -114,12 +123,22 @@ class _Torch:
         elif made.dtype.kind not in "biu" or made.dtype.itemsize == 1:
             made = made.view(self._BITS[made.dtype.itemsize])
         tensor = torch.from_numpy(made)
-        name = _core.type_dtype(number).name + ("_x2" if number == self._FLOAT4 else "")
+        name = _name_of(number) + ("_x2" if number == self._FLOAT4 else "")
         if pack or name.startswith("float6_"):  # torch has no float6: these are codes
             return tensor
         if not hasattr(torch, name):
             raise UnsupportedError(f"this torch has no {name}: cast x.numpy()")
         return tensor.view(getattr(torch, name))
+
+    def device_of(self, x: Any) -> Any:
+        return x.device
+
+    def on_device(self, made: Any, device: Any) -> Any:
+        """The tensor on a device, by any of torch's names for it."""
+        try:
+            return made.to(device)
+        except (RuntimeError, AssertionError, TypeError) as error:  # no such device, or no memory
+            raise ArgumentError(f"device {device!r}: {first_line(error, 'torch refuses it')}") from error
 
 
 class _Jax:
@@ -172,6 +191,21 @@ class _Jax:
                                 "jax_enable_x64, or cast a numpy array")
         return result
 
+    def device_of(self, x: Any) -> Any:
+        devices = x.devices()
+        return next(iter(devices)) if len(devices) == 1 else x.sharding
+
+    def on_device(self, made: Any, device: Any) -> Any:
+        """The array on one of jax's devices or shardings, or on a platform's ("gpu", "gpu:1")."""
+        jax = sys.modules["jax"]
+        try:
+            if isinstance(device, str):
+                platform, _, index = device.partition(":")
+                device = jax.devices(platform)[int(index or 0)]
+            return jax.device_put(made, device)
+        except (RuntimeError, LookupError, ValueError, TypeError) as error:
+            raise ArgumentError(f"device {device!r}: {first_line(error, 'jax refuses it')}") from error
+
 
 _FRAMEWORKS: tuple[_Torch | _Jax, ...] = (_Torch(), _Jax())
 
@@ -195,3 +229,46 @@ def kind_of(x: Any) -> _Torch | _Jax | None:
         if framework.has(x):
             return framework
     return None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of which library results are to be, None being numpy, and on which of its devices."""
+
+    kind: _Torch | _Jax | None = None
+    device: Any = None
+
+    def put(self, made: Any, number: int, packed: bool) -> Any:
+        """The kind of array that numpy's memory is to be, which it has as its own where it can."""
+        if self.kind is None:
+            return made
+        wrapped = self.kind.wrap(made, number, packed)
+        return wrapped if self.device is None else self.kind.on_device(wrapped, self.device)
+
+
+_NAMES = {"np": "numpy", "numpy": "numpy", "pt": "torch", "torch": "torch", "pytorch": "torch",
+          "jax": "jax", "flax": "jax"}  # safetensors' names for them
+
+
+def place_of(like: Any) -> Place:
+    """That of an array."""
+    kind = kind_of(like)
+    return Place() if kind is None else Place(kind, kind.device_of(like))
+
+
+def place_named(framework: Any, device: Any) -> Place:
+    """That of a library, which is imported, by its name."""
+    name = _NAMES.get(framework) if isinstance(framework, str) else None
+    if name is None:
+        raise ArgumentError(f"framework is {framework!r}: give 'np', 'pt' or 'jax'")
+    if name == "numpy":
+        if device is not None and device != "cpu":
+            raise ArgumentError(f"device is {device!r}, and numpy's arrays have none: give framework 'pt' or 'jax'")
+        return Place()
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise ArgumentError(f"framework {framework!r} needs {name}, which cannot be imported "
+                            f"({first_line(error, 'no reason')}): pip install {name}") from error
+    (kind,) = (each for each in _FRAMEWORKS if each.name == name)
+    return Place(kind, device)

@@ -70,7 +70,7 @@ def main():
         store.put(str(folder), "bucket/models/", recursive=True)
 
         with tc.open("s3://bucket/models/model", storage_options=options) as f:
-            assert all(np.array_equal(f[name], tensor) for name, tensor in tensors.items())
+            assert all(np.array_equal(f.raw[name], tensor) for name, tensor in tensors.items())
         made = [pathlib.Path(temporary) / name for name in ("here", "there")]
         tc.convert(folder, made[0], to="bfloat16")
         tc.convert("s3://bucket/models/model", made[1], to="bfloat16", storage_options=options)

@@ -49,7 +49,8 @@ def test_reading(checkpoint):
         with pytest.raises(tc.ArgumentError, match="no tensor 'x'"):
             f["x"]
         with pytest.raises(KeyError, match="^'model.safetensors' has no tensor 'x'$"):
-            f.get("x", to="int8")
+            f.get_tensor("x", to="int8")
+        assert f.get("x", to="int8") is None and f.get("x", 1) == 1 and f.get(["w"]) is None
         with pytest.raises(tc.KindError, match="get has no option 'saturat': the nearest is saturate"):
             f.get("w", saturat=True)
         for arguments, error in (({"packed": "x"}, tc.ArgumentError), ({"threads": "x"}, tc.KindError),
@@ -58,7 +59,7 @@ def test_reading(checkpoint):
                 f.get("w", to="int8", **arguments)
             assert "\n" not in str(caught.value)
         with pytest.raises(tc.ArgumentError, match="no tensor"):
-            f.get(["w"])
+            f.get_tensor(["w"])
         assert f.get("w", to=">f8").dtype == ">f8" and f.get("w", to=">f8")[0, 0] == tensors["w"][0, 0]
         assert f.get("norm", to=str).dtype.kind == "U"
         held = f["w"]

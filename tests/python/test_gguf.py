@@ -39,7 +39,8 @@ def test_values(model):
     path, values = model
     with tc.open(path) as f:
         assert list(f) == ["blk.0.attn_q.weight", "q4", "norm", "t"]
-        assert f.info("q4").dtype == "Q4_0" and f.info("q4").shape == (1, 32)
+        assert f.raw.info("q4").dtype == "Q4_0" and f.raw.info("q4").type is None
+        assert f.info("q4").dtype == "q4_0 (GGUF)" and f.info("q4").shape == (1, 32)
         assert f.metadata["general.architecture"] == "llama" and f.metadata["a"] == "[1, 2]"
         assert f.metadata["b"].endswith("100 in all]")
         assert any("attn_q" in note for note in f.notes)

@@ -307,4 +307,4 @@ def test_weights_that_become_scaled_are_made_whole(checkpoint):
     assert made_checkpoint.contents(folder / "out") == made_checkpoint.contents(folder / "whole")
     with tc.open(folder / "out") as file:
         scale = np.abs(weight_of(folder)[1:]).max(axis=1) / 127
-        assert np.allclose(file["layers.1.weight_scale"].astype(float).ravel()[1:], scale, rtol=1e-2)
+        assert np.allclose(file.raw["layers.1.weight_scale"].astype(float).ravel()[1:], scale, rtol=1e-2)

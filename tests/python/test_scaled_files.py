@@ -179,15 +179,37 @@ def test_as_convert_writes_them(checkpoint, tmp_path):
         plain = tmp_path / f"{to}.safetensors"
         losses = tc.convert(folder / "model.safetensors", plain, to=to)
         with tc.open(plain) as made, tc.open(folder) as f:
-            for asked in (name, codes):
-                got, report = f.get(asked, to=to, loss=True)
-                assert np.array_equal(got.view(np.uint8), made[name].view(np.uint8))
-                assert report.counts == losses[name].counts and report.rmse == losses[name].rmse
+            assert set(f) == set(made) and f.info(name).shape == made[name].shape
+            got, report = f.get(name, to=to, loss=True)
+            assert np.array_equal(got.view(np.uint8), made[name].view(np.uint8))
+            assert report.counts == losses[name].counts and report.rmse == losses[name].rmse
             values = f.get(name, to="float64")
             if to == "float4_e2m1fn":
                 stream = f.get(name, to=to, packed=True)
                 assert np.array_equal(stream, tc.cast(made[name], to, packed=True))
             assert f.get(name, to="string").tolist() == tc.cast(values, "string").tolist()
+
+
+def test_loaded_and_saved(checkpoint, tmp_path):
+    folder, tensors, name, codes, exact = checkpoint
+    got = tc.load_file(folder, "bfloat16")
+    assert set(got) == {name, "norm"} and {array.dtype.name for array in got.values()} == {"bfloat16"}
+    assert got[name].astype(np.float64).ravel().tolist() == [oracle.cast_to_narrow_float(value, "bfloat16") for value in exact.flat]
+    stored = tc.load_file(folder, ignore_scales=True)
+    assert set(stored) == {*tensors, "norm"} and all(
+        stored[each].dtype == array.dtype and np.array_equal(stored[each].view(np.uint8), array.view(np.uint8))
+        for each, array in tensors.items())
+    tc.convert(folder / "model.safetensors", tmp_path / "a.safetensors", to="float16", loss=False)
+    with tc.open(folder) as f:
+        tc.save_file({each: f.get(each, to="float16") for each in f}, tmp_path / "b.safetensors")
+        tc.save_file({each: f.get(each, to="float64") for each in f}, tmp_path / "c.safetensors")
+        tc.save_file(f.raw, tmp_path / "d.safetensors")
+    made = safetensors.numpy.load_file(tmp_path / "b.safetensors")
+    assert tc.diff(tmp_path / "a.safetensors", tmp_path / "b.safetensors").equal and set(made) == {name, "norm"}
+    assert tc.load_file(tmp_path / "c.safetensors")[name].ravel().tolist() == [
+        value.numerator / value.denominator for value in exact.flat]
+    with tc.open(tmp_path / "d.safetensors") as again, tc.open(folder) as f:
+        assert all(np.array_equal(again.raw[each].view(np.uint8), f.raw[each].view(np.uint8)) for each in f.raw)
 
 
 def test_diff_reads_them(checkpoint, tmp_path):
@@ -200,13 +222,51 @@ def test_diff_reads_them(checkpoint, tmp_path):
 
 
 def test_codes_as_they_are_stored(checkpoint):
-    folder, tensors, _, codes, _ = checkpoint
+    folder, tensors, weight, codes, _ = checkpoint
     with tc.open(folder) as f:
-        assert set(f) == {*tensors, "norm"}
+        assert set(f.raw) == {*tensors, "norm"} and set(f) == {weight, "norm"}
         for name, tensor in tensors.items():
-            assert np.array_equal(f[name].view(np.uint8), tensor.view(np.uint8))
+            assert np.array_equal(f.raw[name].view(np.uint8), tensor.view(np.uint8))
+            if name != weight:
+                assert name not in f and f.get(name) is None
+                with pytest.raises(KeyError, match="stands in .raw"):
+                    f[name]
         bare = f.get(codes, to="float32", ignore_scales=True)
         assert np.array_equal(bare, tensors[codes].astype(np.float32))
+        assert np.array_equal(f.raw.get(codes, to="float32"), bare)
+
+
+@pytest.mark.parametrize(("built_in", "wanted"), [(None, "float32"), ("bfloat16", "bfloat16"), ("half", "float32")])
+def test_weights_are_what_the_model_is_built_in(checkpoint, built_in, wanted):
+    folder, _, name, _, exact = checkpoint
+    path = folder / "config.json"
+    said = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**said, **({"torch_dtype": built_in} if built_in else {})}))
+    want = [oracle.cast_to_narrow_float(value, wanted) if wanted == "bfloat16" else np.float32(
+        rounded_to_float32(value)) for value in exact.flat]
+    with tc.open(folder) as f:
+        got = f[name]
+        assert f.info(name).type == wanted == tc.type_name(got.dtype) and f.info(name).nbytes == got.nbytes
+        assert got.astype(np.float64).ravel().tolist() == want and f["norm"].dtype == np.float32
+
+
+def rounded_to_float32(value):
+    """A rational, rounded once: to 24 bits, or to a multiple of 2^-149."""
+    if value == 0:
+        return 0.0
+    top = abs(value).numerator.bit_length() - abs(value).denominator.bit_length()
+    top -= Fraction(2) ** top > abs(value)
+    unit = Fraction(2) ** max(top - 23, -149)
+    return float(round(value / unit) * unit)  # round is to even where two are as near
+
+
+def test_parts_of_scaled_weights(checkpoint):
+    folder, _, name, _, exact = checkpoint
+    with tc.open(folder) as f:
+        whole, part = f.get(name, to="float16"), f.get_slice(name, to="float16")
+        assert part.shape == exact.shape
+        for index in (np.s_[3:17], np.s_[:, 32:64], np.s_[5], np.s_[..., 7], np.s_[::-3, 1::2], np.s_[-1, -1]):
+            assert np.array_equal(part[index], whole[index])
 
 
 def test_scales_that_cannot_be_applied(tmp_path):
@@ -223,7 +283,9 @@ def test_scales_that_cannot_be_applied(tmp_path):
             with pytest.raises(error, match="give ignore_scales=True") as caught:
                 f.get(name, to="float32")
             assert "\n" not in str(caught.value)
-            assert f.get(name, to="float32", ignore_scales=True).shape == f[name].shape
+            assert f.get(name, to="float32", ignore_scales=True).shape == f.raw[name].shape
+            with pytest.raises(error, match="ignore_scales"):
+                f[name]
 
 
 def test_scales_in_another_file(tmp_path):
@@ -259,7 +321,7 @@ def test_fused_weights_have_one_global_scale(tmp_path):
     safetensors.numpy.save_file(weights, source)
     tc.convert(source, small, to="nvfp4")
     with tc.open(small) as f:
-        made = {name: np.array(f[name]) for name in f}
+        made = {name: np.array(f.raw[name]) for name in f.raw}
     largest = max(np.abs(weights[f"l.0.{module}_proj.weight"]).max() for module in "qkv")
     for module in "qkv":
         assert made[f"l.0.{module}_proj.weight_global_scale"] == np.float32(2688) / largest

@@ -62,8 +62,7 @@ losses: dict[str, tc.LossReport] = tc.convert("a", "b", to="nvfp4", keep=["norms
                                               rules={"a": "bf16"})
 tc.plan("a", "b", rules=[("a", "bf16"), ("b", np.float16)], scale_rule="mse", group=32).run(overwrite=True)
 with tc.open("a") as file:
-    assert_type(file.get("w"), Array)
-    assert_type(file.get("w", loss=True, packed="in"), tuple[Array, tc.LossReport])
+    assert_type(file.get_tensor("w", loss=True, packed="in"), tuple[Any, tc.LossReport])
 tc.explain("1", "e8m0", round_mode="nearest")
 
 # What is wrong.
@@ -83,5 +82,5 @@ tc.ray.convert("a", "b", overwite=True)  # wrong: overwite
 tc.plan("a", "b", overwrite=True)  # wrong: overwrite
 tc.plan("a", "b", keep=["norm"])  # wrong: List item|"keep"
 tc.plan("a", "b", scale_rule="max")  # wrong: scale_rule
-tc.open("a").get("w", to="int8", round_mode="even")  # wrong: get|round_mode
+tc.open("a").get_tensor("w", to="int8", round_mode="even")  # wrong: get_tensor|round_mode
 tc.graph.Graph().cast(tc.graph.Graph().add_input("x", "float32", None), "int8", round_mode="even")  # wrong: round_mode

@@ -1,0 +1,270 @@
+"""One tensor of an open file, or a part of one, is read as an array of a library's own.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _core, arrays, casting, frameworks
+from .errors import ArgumentError, KindError, UnsupportedError
+from .loss import LossReport
+from .signatures import Packed
+from .types import STRING, Array, TypeLike, numpys_dtype
+
+_FLOAT64 = 11  # ONNX's number
+_AT_ONCE = 1 << 20  # elements of a part that does not stand in one piece
+_FEW = 1 << 14  # of a row: rows between those that are wanted are then not worth a call
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A tensor of a file as it is read."""
+
+    name: str
+    index: int  # among the file's; of a scaled weight that of its codes
+    dtype: str  # the file's word for its type
+    number: int  # ONNX's number of its type; 0: tensorcast has none
+    shape: tuple[int, ...]
+    fortran: bool = False
+    scaled: bool = False  # its values are read, which are float64 before they are cast
+    usual: int = 0  # the type that it is read as where none is asked for
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a tensor is to become."""
+
+    to: TypeLike | None = None
+    like: Any = None
+    out: Any = None
+    packed: Packed = False
+    loss: bool = False
+    threads: int | None = None
+    options: dict[str, Any] | None = None  # those of casts
+
+
+def _numbers(core: Any, one: Stored, target: int, wish: Wish, meter: Any, memory: Array) -> None:
+    """Reads all elements of a tensor of numbers into dense memory, in the file's order."""
+    core.read_numbers(one.index, one.scaled, 0, math.prod(one.shape), memory, target, wish.options or {},
+                      wish.packed in (True, "out"), wish.threads, meter)
+
+
+def _made(core: Any, one: Stored, target: int, wish: Wish, meter: Any) -> Array:
+    """A tensor of numbers as a new array of numpy's."""
+    if wish.packed and casting.packs(wish.packed) and arrays.bits_of(target) < 8:
+        if one.fortran:
+            raise UnsupportedError(f"tensor {one.name!r} stands in Fortran's order: read it, then pack")
+        made: Array = _core.empty(np.dtype(np.uint8), (arrays.packed_bytes(target, math.prod(one.shape)),))
+    else:
+        made = _core.empty(_core.type_dtype(target), one.shape[::-1] if one.fortran else one.shape)
+    _numbers(core, one, target, wish, meter, made)
+    return made.T if one.fortran else made
+
+
+def _into(core: Any, one: Stored, target: int, wish: Wish, meter: Any) -> None:
+    """A tensor of numbers in the memory of `out`."""
+    pack = casting.packs(wish.packed) and arrays.bits_of(target) < 8
+    arrays.check_held(wish.out, target, pack)
+    shape = (arrays.packed_bytes(target, math.prod(one.shape)),) if pack else one.shape
+    memory = arrays.writable(wish.out, shape)
+    if memory.flags.c_contiguous and memory.dtype.isnative and not one.fortran:
+        _numbers(core, one, target, wish, meter, memory)
+    else:
+        memory[...] = _made(core, one, target, wish, meter)
+
+
+def _texts(core: Any, one: Stored) -> Array:
+    texts: Array = core.read_texts(one.index).array(one.shape[::-1] if one.fortran else one.shape, "O")
+    return texts.T if one.fortran else texts
+
+
+def read(core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> Any:
+    """The tensor, or a pair of it and a LossReport; `TensorFile.get_tensor` says more."""
+    number = _FLOAT64 if one.scaled else one.number
+    out, to = wish.out, wish.to
+    packed = casting.packs(wish.packed)
+    if number == 0:
+        if to is not None or wish.loss or out is not None or wish.like is not None:
+            raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, which is not cast: leave out to")
+        return place.put(core.read_bytes(one.index), _core.type_number("uint8"), False)
+    if out is not None or wish.like is not None:
+        target, model = casting.destination(to, wish.like, out, packed)
+        place = frameworks.place_of(model)
+    else:
+        target = one.usual if to is None else _core.type_number(to)
+    if target == STRING and place.kind is not None:
+        raise UnsupportedError(f"tensor {one.name!r} is of strings, and {place.kind.name} has none: give "
+                               "to, or framework='np'")
+    if wish.loss and STRING in (number, target):
+        raise UnsupportedError("casts from and to string have no loss report")
+    meter = _core.LossMeter(number, target, wish.options or {}) if wish.loss else None
+    if meter is not None and one.fortran:
+        raise KindError(f"tensor {one.name!r} stands in Fortran's order: read it, then measure")
+    if STRING in (number, target):
+        given: Array = (_texts(core, one) if number == STRING
+                        else _made(core, one, number, Wish(threads=wish.threads), None))
+        if target == STRING == number and to is None and out is None:
+            return given
+        written = out if out is not None and place.kind is None else None
+        made = casting.cast(given, target if to is None else to, out=written, packed=packed, threads=wish.threads,
+                            **wish.options or {})
+        if out is not None and place.kind is not None:
+            arrays.check_held(out, target, packed and arrays.bits_of(target) < 8)
+            arrays.writable(out, made.shape)[...] = made
+    elif out is not None:
+        _into(core, one, target, wish, meter)
+    else:
+        made = _made(core, one, target, wish, meter)
+        form = numpys_dtype(to)
+        if form is not None and not form.isnative:
+            made = made.astype(form)
+    if out is not None:
+        if place.kind is not None:
+            place.kind.written(out)
+        result = out
+    else:
+        result = place.put(made, target, packed)
+    return result if meter is None else (result, LossReport(meter))
+
+
+class TensorSlice:
+    """A tensor of an open file of which parts are read: ``f.get_slice("w")[:, 128:256]``.
+
+    Indices are integers, slices and ``...``, as numpy's. What is read is what the part has, and what
+    stands between its rows where these are short; of strings, and in Fortran's order, all.
+    """
+
+    def __init__(self, core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> None:
+        self._core, self._one, self._place, self._wish = core, one, place, wish
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._one.shape
+
+    def get_shape(self) -> list[int]:
+        """The shape as safetensors' slices say it."""
+        return list(self._one.shape)
+
+    def get_dtype(self) -> str:
+        """The file's own word for the type."""
+        return self._one.dtype
+
+    def __len__(self) -> int:
+        if not self._one.shape:
+            raise KindError(f"tensor {self._one.name!r} has no dimensions, and so no length")
+        return self._one.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<TensorSlice {self._one.name!r}: {self._one.dtype} {list(self._one.shape)}>"
+
+    def __getitem__(self, index: Any) -> Any:
+        one = self._one
+        wanted = _indices(index, one)
+        target = one.usual if self._wish.to is None else _core.type_number(self._wish.to)
+        if one.number == 0 and not one.scaled:
+            raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, of which no parts are read: get it whole")
+        if STRING in (one.number, target) or one.fortran:
+            whole = read(self._core, one, frameworks.Place(), self._wish)
+            part = whole[tuple(wanted)]
+        else:
+            part = self._part(wanted, target)
+        if isinstance(part, np.ndarray) and part.base is not None and part.size < part.base.size:
+            part = part.copy()  # and lets go of what else was read
+        if target == STRING and self._place.kind is not None:
+            raise UnsupportedError(f"tensor {one.name!r} is of strings, and {self._place.kind.name} has none")
+        form = numpys_dtype(self._wish.to)
+        if form is not None and not form.isnative:
+            part = part.astype(form)
+        return self._place.put(part, target, False)
+
+    def _part(self, wanted: list[int | slice], target: int) -> Array:
+        made: Array = _core.empty(_core.type_dtype(target), _shape(self._one.shape, wanted))
+        if made.size:
+            self._fill(made, 0, self._one.shape, wanted, target)
+        return made
+
+    def _fill(self, made: Array, first: int, shape: tuple[int, ...], wanted: list[int | slice], target: int) -> None:
+        """Sets a part of the elements from `first` on, which have such a shape."""
+        if all(isinstance(each, slice) and each.indices(size) == (0, size, 1)
+               for each, size in zip(wanted[1:], shape[1:])):
+            each = wanted[0] if shape else 0
+            rows = range(*each.indices(shape[0])) if isinstance(each, slice) else range(each, each + 1)
+            if rows.step == 1:
+                self._read(made, first + rows[0] * math.prod(shape[1:]), target)
+                return
+        each, rest, row = wanted[0], wanted[1:], math.prod(shape[1:])
+        if not isinstance(each, slice):
+            self._fill(made, first + each * row, shape[1:], rest, target)
+            return
+        rows = range(*each.indices(shape[0]))
+        step = abs(rows.step)
+        if row >= _AT_ONCE or (step > 1 and row >= _FEW):
+            for place, number in enumerate(rows):
+                self._fill(made[place, ...], first + number * row, shape[1:], rest, target)
+            return
+        at_once = max(1, _AT_ONCE // (step * row))
+        for begin in range(0, len(rows), at_once):
+            some = rows[begin:begin + at_once]
+            low, high = min(some[0], some[-1]), max(some[0], some[-1])
+            block: Array = np.empty((high + 1 - low, *shape[1:]), made.dtype)
+            self._read(block, first + low * row, target)
+            block = block[::step] if rows.step > 0 else block[::-1][::step]
+            made[begin:begin + len(some)] = block[(slice(None), *rest)]
+
+    def _read(self, made: Array, first: int, target: int) -> None:
+        """As many elements as `made` has, from `first` on."""
+        one = self._one
+        # Packed ones are read from a whole byte on.
+        lead = 0 if one.scaled or arrays.bits_of(one.number) >= 8 else first % 8
+        memory = made
+        if lead or not made.flags.c_contiguous:
+            memory = np.empty(lead + made.size, made.dtype)
+        self._core.read_numbers(one.index, one.scaled, first - lead, lead + made.size, memory, target,
+                                self._wish.options or {}, False, self._wish.threads, None)
+        if memory is not made:
+            made[...] = memory[lead:].reshape(made.shape)
+
+
+def _shape(shape: tuple[int, ...], wanted: list[int | slice]) -> tuple[int, ...]:
+    return tuple(len(range(*each.indices(size))) for size, each in zip(shape, wanted) if isinstance(each, slice))
+
+
+def _indices(index: Any, one: Stored) -> list[int | slice]:
+    """One index for each dimension, integers from 0 on."""
+    given = list(index) if isinstance(index, tuple) else [index]
+    shape = one.shape
+    dots = [place for place, each in enumerate(given) if each is Ellipsis]
+    if len(dots) > 1:
+        raise ArgumentError("an index has one ... at most")
+    if len(given) - len(dots) > len(shape):
+        raise SliceError(f"tensor {one.name!r} has {len(shape)} dimensions, and the index {len(given) - len(dots)}")
+    at = dots[0] if dots else len(given)
+    given[at:at + len(dots)] = [slice(None)] * (len(shape) + len(dots) - len(given))
+    for place, (each, size) in enumerate(zip(given, shape)):
+        if isinstance(each, slice):
+            try:
+                each.indices(size)
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(f"the slice of dimension {place}: {error}") from None
+            continue
+        if isinstance(each, (bool, np.bool_)):
+            raise KindError("parts are read by integers, slices and ...; get the tensor, then index it")
+        try:
+            number = operator.index(each)
+        except TypeError:
+            raise KindError("parts are read by integers, slices and ...; get the tensor, then index it") from None
+        if not -size <= number < size:
+            raise SliceError(f"index {number} of dimension {place}, which has {size} of tensor {one.name!r}")
+        given[place] = number % size
+    return given
+
+
+class SliceError(ArgumentError, IndexError):
+    """An index beyond a tensor's end; also an IndexError, as of a sequence."""
