@@ -218,12 +218,13 @@ std::string WorkDirectory::Remove(const std::string& output) {
   // Under a name that the next run of the output removes, where this one is killed.
   const auto [parent, name] = SplitPath(output);
   const std::string doomed = Joined(parent, TemporaryName(TemporaryPrefix(name)));
-  if (!Rename(path_, doomed) && lock_ >= 0) {  // an open file may stand in the way
+  bool is_moved = Rename(path_, doomed);
+  if (!is_moved && lock_ >= 0) {  // an open file may stand in the way
     Close(std::exchange(lock_, -1));
-    Rename(path_, doomed);
+    is_moved = Rename(path_, doomed);
   }
   // A server may say that it failed in what it has done.
-  if (FileStatus status; OwnStatus(doomed, &status)) path_ = doomed;
+  if (FileStatus status; is_moved || OwnStatus(doomed, &status)) path_ = doomed;
   return RemoveTree(path_) ? "" : path_;
 }
 
