@@ -115,12 +115,11 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
                           words::PathText(state.files.front().output),
                           words::PathText(run.directory())));
     }
+    convert::ResumedResults results = run.Results();
     if (measured) {
-      for (convert::JobLoss& loss : run.Losses()) {
-        measured(loss.job, {loss.loss, loss.gain_db});
-      }
+      for (convert::JobLoss& loss : results.losses) measured(loss.job, {loss.loss, loss.gain_db});
     }
-    end.findings = run.Findings();
+    end.findings = std::move(results.findings);
     run.Finish(settings.interrupted);
   } catch (const files::Interrupted&) {
     SayLine("interrupted; " + kept());

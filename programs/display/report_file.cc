@@ -4,7 +4,6 @@
 #include "display/report_file.h"
 
 #include <filesystem>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -12,14 +11,13 @@
 
 #include "files/error.h"
 #include "files/system.h"
+#include "files/text_output.h"
 
 namespace tensorcast::tool {
 namespace {
 
 using core::ErrorKind;
 using files::Error;
-
-constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
 
 // Whether a file stands at `path`, in the directory or below it.
 bool StandsIn(const std::filesystem::path& path, const std::filesystem::path& directory) {
@@ -65,24 +63,13 @@ ReportFile::ReportFile(const std::string& path, bool overwrite, std::vector<std:
 
 void ReportFile::Write(const RunReport& report) const {
   if (path_.empty()) return;
-  files::OutputFile file(path_, 0, create_);
-  std::string text;
-  std::uint64_t written = 0;
-  const auto write = [&] {
-    file.Write(written, std::as_bytes(std::span(text)));
-    written += text.size();
-    text.clear();
-  };
-  const TakeText take = [&](std::string_view piece) {
-    text += piece;
-    if (text.size() >= kWrittenAtOnce) write();
-  };
+  files::TextOutput file(path_, 0, create_);
+  const TakeText take = [&](std::string_view piece) { file.Add(piece); };
   switch (form_) {
     case Form::kPage: PrintReportPage(report, take); break;
     case Form::kJson: report.print_json(take); break;
     case Form::kCsv: PrintReportCsv(report, take); break;
   }
-  write();
   file.Commit();
 }
 

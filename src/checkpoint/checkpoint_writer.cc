@@ -20,6 +20,7 @@
 #include "files/named_file.h"
 #include "files/system_directory.h"
 #include "files/system_output_directory.h"
+#include "files/text_output.h"
 #include "formats/formats.h"
 #include "formats/reading_code.h"
 #include "json/json_text.h"
@@ -126,19 +127,8 @@ class OutputIndex {
   void Write(const std::string& path, const files::CreateOptions& options) const {
     std::uint64_t bytes = 0;
     ForEachPiece([&](std::string_view piece) { bytes += piece.size(); });
-    files::OutputFile file(path, bytes, options);
-    std::uint64_t written = 0;
-    std::string text;
-    const auto write = [&] {
-      file.Write(written, std::as_bytes(std::span(text)));
-      written += text.size();
-      text.clear();
-    };
-    ForEachPiece([&](std::string_view piece) {
-      text += piece;
-      if (text.size() >= kBufferBytes) write();
-    });
-    write();
+    files::TextOutput file(path, bytes, options);
+    ForEachPiece([&](std::string_view piece) { file.Add(piece); });
     file.Commit();
   }
 
@@ -263,9 +253,7 @@ class CheckpointWriter final : public formats::TensorWriter {
       if (!extras.texts.contains(name)) Copy(*copied_.back(), name);
     }
     for (const auto& [name, text] : extras.texts) {
-      files::OutputFile file(files::Joined(directory_.path(), name), text.size(), Within(name));
-      file.Write(0, std::as_bytes(std::span(text)));
-      file.Commit();
+      files::WriteText(files::Joined(directory_.path(), name), text, Within(name));
     }
   }
 

@@ -16,7 +16,7 @@
 #include "convert/request_json.h"
 #include "files/digest.h"
 #include "files/error.h"
-#include "files/system.h"
+#include "files/text_output.h"
 #include "json/ordered_json.h"
 
 namespace tensorcast::convert {
@@ -184,22 +184,10 @@ std::string HandleToJson(const PlanState& state, const std::vector<std::string>&
 }
 
 void SavePlan(const PlanState& state, const std::string& path, bool overwrite) {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 20;
   std::uint64_t bytes = 0;
   WritePlanJson(state, [&](std::string_view piece) { bytes += piece.size(); });
-  files::OutputFile file(path, bytes, {overwrite, InputPaths(state)});
-  std::string text;
-  std::uint64_t written = 0;
-  const auto write = [&] {
-    file.Write(written, std::as_bytes(std::span(text)));
-    written += text.size();
-    text.clear();
-  };
-  WritePlanJson(state, [&](std::string_view piece) {
-    text += piece;
-    if (text.size() >= kAtOnce) write();
-  });
-  write();
+  files::TextOutput file(path, bytes, {overwrite, InputPaths(state)});
+  WritePlanJson(state, [&](std::string_view piece) { file.Add(piece); });
   file.Commit();
 }
 

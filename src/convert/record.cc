@@ -29,6 +29,7 @@
 #include "files/error.h"
 #include "files/system.h"
 #include "files/system_directory.h"
+#include "files/text_output.h"
 #include "json/ordered_json.h"
 #include "tensorcast/version.h"
 
@@ -119,19 +120,15 @@ void AddTensors(const formats::TensorReader& reader, const std::vector<std::stri
 }
 
 // The files beside the tensors of a directory, each with its digest.
-std::map<std::string, std::string> OtherFilesOf(const checkpoint::OpenedInput& opened) {
+std::map<std::string, std::string> OtherFilesOf(const checkpoint::OpenedInput& opened,
+                                                const RunSettings& settings) {
   std::map<std::string, std::string> digests;
   if (opened.checkpoint == nullptr) return digests;
-  std::vector<std::byte> buffer;
   for (const std::string& name : checkpoint::FindOtherFiles(*opened.checkpoint).copied) {
     const files::InputFile file(files::Joined(opened.checkpoint->directory(), name),
                                 opened.checkpoint->enclosure());
     files::Xxh3 digest;
-    for (std::uint64_t done = 0; done < file.size(); done += buffer.size()) {
-      buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, file.size() - done)));
-      file.Read(done, buffer);
-      digest.Add(buffer);
-    }
+    files::AddBytesOf(file, 0, file.size(), settings.interrupted, digest);
     digests.emplace(name, digest.Hex());
   }
   return digests;
@@ -198,7 +195,7 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
     head["request"] = RequestJson(state.request);
     head["plan"] = PlanDigest(state);
     head["files"] = Json::array();
-    for (const auto& [name, digest] : OtherFilesOf(output)) {
+    for (const auto& [name, digest] : OtherFilesOf(output, settings)) {
       head["files"].push_back({{"name", BytesJson(name)}, {"digest", digest}});
     }
     text = json::Dumped(head, 1);
@@ -217,9 +214,7 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
     text += "]\n}\n";
   }
   planned.plan.reader->CheckUnchanged();  // what was digested is what was converted
-  files::OutputFile file(RecordPath(planned.output), text.size(), RecordOptions(state, overwrite));
-  file.Write(0, std::as_bytes(std::span(text)));
-  file.Commit();
+  files::WriteText(RecordPath(planned.output), text, RecordOptions(state, overwrite));
 }
 
 std::optional<Recorded> RecordedConversion(const std::string& input, const std::string& output) {
@@ -275,7 +270,7 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
   }
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
 
-  const std::map<std::string, std::string> files = OtherFilesOf(opened);
+  const std::map<std::string, std::string> files = OtherFilesOf(opened, settings);
   const Place of_files = record.Member("files");
   for (std::size_t i = 0; i < of_files.size(); ++i) {
     const std::string name = of_files[i].Member("name").Bytes();

@@ -16,6 +16,7 @@
 #include "checkpoint/checkpoint_writer.h"
 #include "convert/json_place.h"
 #include "convert/text_jobs.h"
+#include "core/little_endian.h"
 #include "files/error.h"
 #include "json/ordered_json.h"
 
@@ -26,8 +27,6 @@ using core::ErrorKind;
 using files::Error;
 using files::WorkDirectory;
 using Json = json::OrderedJson;
-
-constexpr std::string_view kWorkEnding = ".partial";
 
 // An entry of a journal: the length of its JSON in 8 bytes, the lowest first, the JSON, then the
 // meters of its losses.
@@ -49,9 +48,7 @@ std::vector<std::byte> EntryOf(std::size_t unit, const std::vector<JobLoss>& los
   for (const std::string& one : findings) json["found"].push_back(BytesJson(one));
   const std::string head = json::Dumped(json);
   std::vector<std::byte> entry(kLengthBytes);
-  for (std::size_t i = 0; i < kLengthBytes; ++i) {
-    entry[i] = static_cast<std::byte>(head.size() >> (8 * i) & 0xff);
-  }
+  core::StoreLittle(entry.data(), head.size(), kLengthBytes);
   const std::span<const std::byte> text = std::as_bytes(std::span(head));
   entry.insert(entry.end(), text.begin(), text.end());
   std::vector<std::byte> meter(LossMeter::SavedBytes());
@@ -74,11 +71,8 @@ Entry EntryFrom(std::span<const std::byte> bytes, const std::string& path, bool 
   const auto fail = [&] {
     throw Error(ErrorKind::kContents, what + ": is not the journal of a conversion", path);
   };
-  std::uint64_t length = 0;
   if (bytes.size() < kLengthBytes) fail();
-  for (std::size_t i = kLengthBytes; i-- > 0;) {
-    length = length << 8 | std::to_integer<unsigned>(bytes[i]);
-  }
+  const std::uint64_t length = core::LoadLittle(bytes.data(), kLengthBytes);
   bytes = bytes.subspan(kLengthBytes);
   if (length > bytes.size()) fail();
   const Json parsed = json::JsonOrNull(std::string_view(reinterpret_cast<const char*>(bytes.data()),
@@ -103,11 +97,6 @@ Entry EntryFrom(std::span<const std::byte> bytes, const std::string& path, bool 
   return entry;
 }
 
-std::string WithoutLastSlashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 [[noreturn]] void FailAtOneGo(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::kUnsupported,
               words::PathText(path) + ": " + why +
@@ -125,27 +114,22 @@ void RequireResumable(const PlannedFile& file) {
 
 }  // namespace
 
-std::string WorkPath(const std::string& output) {
-  return WithoutLastSlashes(output) + std::string(kWorkEnding);
-}
-
 ResumableRun::ResumableRun(PlanState& state, const ResumeOptions& options,
                            const RunSettings& settings)
     : state_(state),
       options_(options),
-      work_((RequireResumable(state.files.front()), WorkPath(state.files.front().output)),
-            options.parts != 0, [&] { files::StopIfInterrupted(settings.interrupted); }),
+      work_((RequireResumable(state.files.front()), state.files.front().output), options.parts != 0,
+            [&] { files::StopIfInterrupted(settings.interrupted); }),
       identity_{.is_strict = options.is_strict,
                 .has_losses = options.has_losses,
                 .unit_bytes = options.unit_bytes} {
   state.interrupt->Set(settings.interrupted);
-  const PlannedFile& file = state.files.front();
   if (const std::optional<std::string> head = work_.Head()) {
     identity_ = RequireSameWork(state, identity_, *head, work_.path(), settings.interrupted);
   } else {
     Prepare(settings);
   }
-  switch (work_.FindOutput(WithoutLastSlashes(file.output), identity_.output)) {
+  switch (work_.FindOutput(identity_.output)) {
     case WorkDirectory::Place::kStaged: OpenOutputs(settings); break;
     case WorkDirectory::Place::kNamed: break;
     case WorkDirectory::Place::kNowhere:
@@ -174,9 +158,8 @@ void ResumableRun::Prepare(const RunSettings& settings) {
   const PlannedFile& file = state_.files.front();
   files::CreateOptions create = OutputOptions(state_, options_.overwrite);
   try {
-    file.sink->Check(ContentsOf(*file.plan.reader, file.plan), create);
     work_.Clear();
-    create.staging.directory = work_.output();
+    create.staging.directory = work_.staging();
     create.staging.stays = true;
     const std::unique_ptr<formats::TensorWriter> writer =
         file.sink->Create(ContentsOf(*file.plan.reader, file.plan), create, settings.interrupted);
@@ -189,7 +172,7 @@ void ResumableRun::Prepare(const RunSettings& settings) {
     file.plan.reader->CheckUnchanged();  // what was looked at is what was opened
     work_.SetHead(head);
   } catch (...) {
-    work_.Remove(WithoutLastSlashes(file.output));
+    work_.Remove();
     throw;
   }
 }
@@ -197,14 +180,15 @@ void ResumableRun::Prepare(const RunSettings& settings) {
 void ResumableRun::OpenOutputs(const RunSettings& settings) {
   const PlannedFile& file = state_.files.front();
   files::CreateOptions create = OutputOptions(state_, options_.overwrite);
-  create.begun = work_.Staged(WithoutLastSlashes(file.output));
+  create.begun = work_.staged();
   create.takes_begun = options_.parts == 0;
-  create.staging.directory = work_.output();
+  create.staging.directory = work_.staging();
   create.staging.stays = true;
   file.sink->Check(ContentsOf(*file.plan.reader, file.plan), create);
   outputs_ = std::make_unique<OutputsState>();
   outputs_->plan = &state_;
   outputs_->is_joined = !create.takes_begun;
+  outputs_->syncs_parts = true;
   outputs_->files.emplace_back(
       file.output,
       file.sink->Create(ContentsOf(*file.plan.reader, file.plan), create, settings.interrupted));
@@ -237,6 +221,7 @@ std::uint64_t ResumableRun::Run(const RunSettings& settings) {
   std::uint64_t total = bytes_done_;
   for (const std::size_t unit : mine) total += units_[unit].bytes;
   std::uint64_t moved = 0;
+  std::set<std::string> recorded;  // of what was found
   for (const std::size_t index : mine) {
     files::StopIfInterrupted(settings.interrupted);
     const WorkUnit& unit = units_[index];
@@ -260,8 +245,9 @@ std::uint64_t ResumableRun::Run(const RunSettings& settings) {
       };
     }
     moved += RunRanges(state_, unit.ranges, of_unit, outputs_.get(), measured);
-    outputs_->files.front().second->SyncPart();
-    journal_->Add(EntryOf(index, losses, FindingsOf(state_)));
+    std::vector<std::string> findings = FindingsOf(state_);
+    std::erase_if(findings, [&](const std::string& one) { return !recorded.insert(one).second; });
+    journal_->Add(EntryOf(index, losses, findings));
     is_done_[index] = true;
     ++units_done_;
     bytes_done_ += unit.bytes;
@@ -278,51 +264,42 @@ std::vector<std::size_t> ResumableRun::UnitsLeft() const {
   return left;
 }
 
-std::vector<JobLoss> ResumableRun::Losses() const {
-  std::vector<JobLoss> losses;
+ResumedResults ResumableRun::Results() const {
+  ResumedResults results{{}, FindingsOf(state_)};
   std::set<std::size_t> taken;  // a unit may have been done twice, before a journal was there
   for (const std::string& path : work_.Journals()) {
     files::JournalFile::ForEach(path, [&](std::span<const std::byte> bytes) {
       Entry entry = EntryFrom(bytes, path, true);
+      for (std::string& one : entry.findings) results.findings.push_back(std::move(one));
       if (!taken.insert(entry.unit).second) return;
       for (JobLoss& loss : entry.losses) {
-        if (loss.job < state_.jobs) losses.push_back(std::move(loss));
+        if (loss.job < state_.jobs) results.losses.push_back(std::move(loss));
       }
     });
   }
-  CheckStatus(MergeLosses(&losses), {});
-  return losses;
-}
-
-std::vector<std::string> ResumableRun::Findings() const {
-  std::vector<std::string> all = FindingsOf(state_);
-  for (const std::string& path : work_.Journals()) {
-    files::JournalFile::ForEach(path, [&](std::span<const std::byte> bytes) {
-      for (std::string& one : EntryFrom(bytes, path, false).findings) {
-        if (std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
-      }
-    });
-  }
-  std::ranges::sort(all);
-  return all;
+  CheckStatus(MergeLosses(&results.losses), {});
+  std::ranges::sort(results.findings);
+  results.findings.erase(std::unique(results.findings.begin(), results.findings.end()),
+                         results.findings.end());
+  return results;
 }
 
 void ResumableRun::Finish(const std::atomic<bool>* interrupted) {
-  const std::string output = WithoutLastSlashes(state_.files.front().output);
   if (outputs_ != nullptr) {
     CommitOutputs(*outputs_, interrupted);
     for (std::string& note : outputs_->files.front().second->notes())
       notes_.push_back(std::move(note));
   }
   // A run that was killed may have left what it replaced.
-  if (const std::string aside = work_.PutAside(output); !aside.empty()) {
+  if (const std::string aside = work_.PutAside(); !aside.empty()) {
     if (const std::string why = checkpoint::WhyNotReplaced(aside); !why.empty()) {
-      notes_.push_back(words::PathText(aside) + " stood at " + words::PathText(output) +
+      notes_.push_back(words::PathText(aside) + " stood at " +
+                       words::PathText(state_.files.front().output) +
                        " when a run was killed, and is not removed: " + why);
       return;
     }
   }
-  if (const std::string left = work_.Remove(output); !left.empty()) {
+  if (const std::string left = work_.Remove(); !left.empty()) {
     notes_.push_back(words::PathText(left) + ", which is of no more use, could not be removed");
   }
 }

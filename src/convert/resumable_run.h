@@ -33,8 +33,11 @@ struct ResumeOptions {
   std::uint64_t unit_bytes = kUnitBytes;
 };
 
-// Where the work of an output lies.
-std::string WorkPath(const std::string& output);
+// Of all units, by whatever process.
+struct ResumedResults {
+  std::vector<JobLoss> losses;        // what each cast lost, merged, in the order of the jobs
+  std::vector<std::string> findings;  // ConversionPlan::findings
+};
 
 class ResumableRun {
  public:
@@ -65,10 +68,8 @@ class ResumableRun {
   // Which units nobody has done; empty: all are done.
   std::vector<std::size_t> UnitsLeft() const;
 
-  // After all units: what each cast lost, merged, in the order of the jobs.
-  std::vector<JobLoss> Losses() const;
-  // What was found in scales that were read (ConversionPlan::findings), by any process.
-  std::vector<std::string> Findings() const;
+  // After all units.
+  ResumedResults Results() const;
   // Gives the output its name, and removes the directory. Throws files::Error, files::Interrupted.
   void Finish(const std::atomic<bool>* interrupted);
   // What the user should know of the end: what could not be removed.

@@ -180,6 +180,7 @@ std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view han
   auto made = std::make_unique<OutputsState>();
   made->plan = &state;
   made->is_joined = true;
+  made->syncs_parts = true;
   for (std::size_t i = 0; i < state.files.size(); ++i) {
     const PlannedFile& file = state.files[i];
     files::CreateOptions begun{true, {}, temporaries[i]};
@@ -260,7 +261,7 @@ std::uint64_t RunRanges(PlanState& state, std::span<const JobRange> ranges,
     bytes += RunFile(
         state, f, jobs, [&](std::size_t j) { return range_of[j]; }, settings, outputs, measured);
     // The process that commits may be another machine's, and cannot sync what this one holds.
-    if (outputs != nullptr && outputs->is_joined) outputs->files[f].second->SyncPart();
+    if (outputs != nullptr && outputs->syncs_parts) outputs->files[f].second->SyncPart();
   }
   return bytes;
 }

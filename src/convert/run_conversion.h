@@ -25,6 +25,7 @@ struct OutputsState {
   const PlanState* plan = nullptr;
   formats::OutputFiles files;  // of each of the plan's
   bool is_joined = false;      // another process commits them
+  bool syncs_parts = false;    // ranges that were run are on their disk
 };
 
 // Checks that the outputs can be made: their names, their formats, the room on their disks. Throws

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <set>
-#include <span>
-#include <vector>
 
 #include "convert/json_place.h"
 #include "convert/request_json.h"
@@ -28,7 +26,6 @@ using Json = json::OrderedJson;
 constexpr const char* kWorkKind = "tensorcast conversion at work";
 constexpr std::uint64_t kFirstBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLastBytes = std::uint64_t{64} << 10;
-constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;
 
 // What is compared of an input, and its name in messages.
 struct InputTrait {
@@ -44,25 +41,15 @@ constexpr InputTrait kTraits[] = {
     {"contents", "its contents"},
 };
 
-void AddBytes(const files::InputFile& file, std::uint64_t first, std::uint64_t end,
-              const std::atomic<bool>* interrupted, files::Xxh3& digest) {
-  std::vector<std::byte> buffer;
-  for (std::uint64_t at = first; at < end; at += buffer.size()) {
-    files::StopIfInterrupted(interrupted);
-    buffer.resize(static_cast<std::size_t>(std::min(kAtOnce, end - at)));
-    file.Read(at, buffer);
-    digest.Add(buffer);
-  }
-}
-
 Json InputJson(const std::string& path, bool is_strict, const std::atomic<bool>* interrupted) {
   const files::InputFile file(path);
   const std::uint64_t size = file.size();
   const std::uint64_t head = std::min(size, kFirstBytes);
   files::Xxh3 ends, contents;
-  AddBytes(file, 0, head, interrupted, ends);
-  AddBytes(file, std::max(head, size - std::min(size, kLastBytes)), size, interrupted, ends);
-  if (is_strict) AddBytes(file, 0, size, interrupted, contents);
+  files::AddBytesOf(file, 0, head, interrupted, ends);
+  files::AddBytesOf(file, std::max(head, size - std::min(size, kLastBytes)), size, interrupted,
+                    ends);
+  if (is_strict) files::AddBytesOf(file, 0, size, interrupted, contents);
   Json json = Json::object();
   json["path"] = BytesJson(path);
   json["bytes"] = size;

@@ -6,12 +6,19 @@
 #ifndef TENSORCAST_SRC_FILES_DIGEST_H_
 #define TENSORCAST_SRC_FILES_DIGEST_H_
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cinttypes>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "files/byte_source.h"
+#include "files/error.h"
 
 #define XXH_INLINE_ALL  // nothing is linked
 // g++ -Og refuses XXH3's always_inline; at -O2 it is no slower without.
@@ -55,6 +62,19 @@ class Xxh3 {
  private:
   XXH3_state_t state_;
 };
+
+// Adds bytes [begin, end) of a source. Throws what it throws, and Interrupted.
+inline void AddBytesOf(const ByteSource& source, std::uint64_t begin, std::uint64_t end,
+                       const std::atomic<bool>* interrupted, Xxh3& digest) {
+  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;
+  std::vector<std::byte> buffer;
+  for (std::uint64_t at = begin; at < end; at += buffer.size()) {
+    StopIfInterrupted(interrupted);
+    buffer.resize(static_cast<std::size_t>(std::min(kAtOnce, end - at)));
+    source.Read(at, buffer);
+    digest.Add(buffer);
+  }
+}
 
 }  // namespace tensorcast::files
 

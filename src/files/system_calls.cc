@@ -8,6 +8,7 @@
 #include <random>
 
 #include "files/error.h"
+#include "files/system.h"
 
 namespace tensorcast::files {
 namespace {
@@ -152,6 +153,11 @@ void SyncNames(const std::string& path, const std::string& directory) {
   if (descriptor.get() >= 0 && !SyncDirectory(descriptor.get())) {
     ThrowWrite(path, "was written, but its directory could not be synced", errno);
   }
+}
+
+std::string WithoutSlashes(std::string path) {
+  while (path.size() > 1 && path.back() != ':' && NameBegin(path) == path.size()) path.pop_back();
+  return path;
 }
 
 std::string TemporaryPrefix(const std::string& name) {

@@ -114,6 +114,8 @@ std::optional<std::uint64_t> FreeBytes(const std::string& directory);
 
 // The directory and the last part of a path: "a/b" is ("a", "b"), "b" is (".", "b").
 std::pair<std::string, std::string> SplitPath(const std::string& path);
+// Without the dividers at the end of a directory's path.
+std::string WithoutSlashes(std::string path);
 // An absolute path without symbolic links, divided by '/'; empty where there is no such file.
 std::string ResolvedPath(const std::string& path);
 

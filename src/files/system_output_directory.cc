@@ -19,11 +19,6 @@ constexpr std::string_view kKeptEnding = ".kept";
 // Each takes some milliseconds to be synced by itself; all together wait for what others write.
 constexpr std::size_t kMostSyncedOneByOne = 64;
 
-std::string WithoutSlashes(std::string path) {
-  while (path.size() > 1 && path.back() != ':' && NameBegin(path) == path.size()) path.pop_back();
-  return path;
-}
-
 // The path that a name has, or would have, once links are followed up to its last part.
 std::string ResolvedName(const std::string& path) {
   const auto [directory, name] = SplitPath(path);

@@ -11,15 +11,18 @@
 #include <thread>
 #include <utility>
 
+#include "core/little_endian.h"
 #include "files/digest.h"
 #include "files/error.h"
 #include "files/system.h"
 #include "files/system_calls.h"
 #include "files/system_directory.h"
+#include "files/text_output.h"
 
 namespace tensorcast::files {
 namespace {
 
+constexpr std::string_view kWorkEnding = ".partial";
 constexpr std::string_view kWorkLock = "lock";
 constexpr std::string_view kHead = "work.json";
 constexpr std::string_view kOutput = "output";
@@ -35,20 +38,6 @@ bool IsOwn(std::string_view name) {
          IsTemporary(name, TemporaryPrefix(std::string(kHead)));
 }
 
-std::uint64_t LittleEndian(std::span<const std::byte> bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;)
-    value = value << 8 | std::to_integer<unsigned>(bytes[i]);
-  return value;
-}
-
-void PutLittleEndian(std::uint64_t value, std::span<std::byte> bytes) {
-  for (std::byte& byte : bytes) {
-    byte = static_cast<std::byte>(value & 0xff);
-    value >>= 8;
-  }
-}
-
 std::uint64_t DigestOfEntry(std::span<const std::byte> entry) {
   return XXH3_64bits(entry.data(), entry.size());
 }
@@ -61,11 +50,11 @@ std::uint64_t ReadEntries(int descriptor, const std::string& path, std::uint64_t
   while (size - at >= kEntryHead) {
     std::array<std::byte, kEntryHead> head{};
     ReadFully(descriptor, path, size, at, head);
-    const std::uint64_t length = LittleEndian(std::span(head).first(8));
+    const std::uint64_t length = core::LoadLittle(head.data(), 8);
     if (length > kMostEntryBytes || length > size - at - kEntryHead) break;
     entry.resize(static_cast<std::size_t>(length));
     ReadFully(descriptor, path, size, at + kEntryHead, entry);
-    if (DigestOfEntry(entry) != LittleEndian(std::span(head).subspan(8))) break;
+    if (DigestOfEntry(entry) != core::LoadLittle(head.data() + 8, 8)) break;
     use(std::span<const std::byte>(entry));
     at += kEntryHead + length;
   }
@@ -80,9 +69,13 @@ std::uint64_t ReadEntries(int descriptor, const std::string& path, std::uint64_t
 
 }  // namespace
 
-WorkDirectory::WorkDirectory(const std::string& path, bool is_shared,
+std::string WorkDirectory::PathOf(const std::string& output) {
+  return WithoutSlashes(output) + std::string(kWorkEnding);
+}
+
+WorkDirectory::WorkDirectory(const std::string& output, bool is_shared,
                              const std::function<void()>& wait)
-    : path_(path) {
+    : output_(WithoutSlashes(output)), path_(PathOf(output)) {
   constexpr std::chrono::milliseconds kBetweenTries(100);
   constexpr int kMostTries = 3000;
   for (int i = 0; !TryOpen(is_shared); ++i) {
@@ -133,30 +126,27 @@ WorkDirectory::~WorkDirectory() {
   if (lock_ >= 0) Close(lock_);
 }
 
-std::string WorkDirectory::output() const { return Joined(path_, kOutput); }
+std::string WorkDirectory::staging() const { return Joined(path_, kOutput); }
 
-std::string WorkDirectory::Staged(const std::string& path) const {
-  return Joined(output(), SplitPath(path).second);
-}
+std::string WorkDirectory::staged() const { return Joined(staging(), SplitPath(output_).second); }
 
-std::string WorkDirectory::PutAside(const std::string& path) const {
-  std::string aside = Staged(path) + std::string(kAsideEnding);
+std::string WorkDirectory::PutAside() const {
+  std::string aside = staged() + std::string(kAsideEnding);
   FileStatus status;
   return OwnStatus(aside, &status) ? aside : "";
 }
 
-WorkDirectory::Place WorkDirectory::FindOutput(const std::string& path, std::uint64_t number) {
+WorkDirectory::Place WorkDirectory::FindOutput(std::uint64_t number) {
   const auto is_there = [&](const std::string& place) {
     FileStatus status;
     return OwnStatus(place, &status) && status.number == number;
   };
-  const std::string staged = Staged(path);
-  if (is_there(staged)) return Place::kStaged;
-  if (const std::string aside = PutAside(path); !aside.empty() && is_there(aside)) {
-    if (!Rename(aside, staged)) ThrowSystem(aside, "could not be moved back", errno);
+  if (is_there(staged())) return Place::kStaged;
+  if (const std::string aside = PutAside(); !aside.empty() && is_there(aside)) {
+    if (!Rename(aside, staged())) ThrowSystem(aside, "could not be moved back", errno);
     return Place::kStaged;
   }
-  return is_there(path) ? Place::kNamed : Place::kNowhere;
+  return is_there(output_) ? Place::kNamed : Place::kNowhere;
 }
 
 std::optional<std::string> WorkDirectory::Head() const {
@@ -176,9 +166,7 @@ std::optional<std::string> WorkDirectory::Head() const {
 void WorkDirectory::SetHead(std::string_view text) {
   CreateOptions options;
   options.overwrite = true;
-  OutputFile file(Joined(path_, kHead), text.size(), options);
-  file.Write(0, std::as_bytes(std::span(text)));
-  file.Commit();
+  WriteText(Joined(path_, kHead), text, options);
   SyncNames(path_, SplitPath(path_).first);
 }
 
@@ -191,7 +179,7 @@ void WorkDirectory::Clear() {
       ThrowSystem(place, "cannot be removed", errno);
     }
   }
-  if (!MakeDirectory(output(), kOwnersAlone)) ThrowWrite(output(), "cannot be created", errno);
+  if (!MakeDirectory(staging(), kOwnersAlone)) ThrowWrite(staging(), "cannot be created", errno);
 }
 
 void WorkDirectory::Share() {
@@ -214,9 +202,9 @@ std::string WorkDirectory::JournalPath(std::string_view name) const {
   return Joined(path_, std::string(name) + std::string(kJournalEnding));
 }
 
-std::string WorkDirectory::Remove(const std::string& output) {
+std::string WorkDirectory::Remove() {
   // Under a name that the next run of the output removes, where this one is killed.
-  const auto [parent, name] = SplitPath(output);
+  const auto [parent, name] = SplitPath(output_);
   const std::string doomed = Joined(parent, TemporaryName(TemporaryPrefix(name)));
   bool is_moved = Rename(path_, doomed);
   if (!is_moved && lock_ >= 0) {  // an open file may stand in the way
@@ -249,8 +237,8 @@ JournalFile::~JournalFile() { Close(descriptor_); }
 
 void JournalFile::Add(std::span<const std::byte> entry) {
   std::vector<std::byte> bytes(kEntryHead + entry.size());
-  PutLittleEndian(entry.size(), std::span(bytes).first(8));
-  PutLittleEndian(DigestOfEntry(entry), std::span(bytes).subspan(8, 8));
+  core::StoreLittle(bytes.data(), entry.size(), 8);
+  core::StoreLittle(bytes.data() + 8, DigestOfEntry(entry), 8);
   std::copy(entry.begin(), entry.end(), bytes.begin() + kEntryHead);
   std::span<const std::byte> left = bytes;
   for (std::uint64_t at = end_; !left.empty();) {

@@ -20,25 +20,28 @@ namespace tensorcast::files {
 // that is killed leaves its lock; the system takes it back.
 class WorkDirectory {
  public:
-  // Makes the directory, or takes up the one that stands at `path`, alone. `is_shared`: where
-  // others that do parts have it, beside them; then Share() has no effect. `wait` is called while
-  // another prepares it, and may throw. Throws Error where another run has it, and where what
+  // Where the work of an output lies.
+  static std::string PathOf(const std::string& output);
+
+  // Makes the directory of an output's work, or takes up the one that stands, alone. `is_shared`:
+  // where others that do parts have it, beside them; then Share() has no effect. `wait` is called
+  // while another prepares it, and may throw. Throws Error where another run has it, and where what
   // stands there is no such directory.
-  WorkDirectory(const std::string& path, bool is_shared, const std::function<void()>& wait);
+  WorkDirectory(const std::string& output, bool is_shared, const std::function<void()>& wait);
   WorkDirectory(const WorkDirectory&) = delete;
   WorkDirectory& operator=(const WorkDirectory&) = delete;
   ~WorkDirectory();
 
   const std::string& path() const { return path_; }
-  // The directory where the output is made, which Clear makes; and where in it that of `path` is.
-  std::string output() const;
-  std::string Staged(const std::string& path) const;
-  // Where the output of `path` is that has this number: staged, which a run that was killed while
-  // it gave the name may not have left it; under its name; or nowhere.
+  // The directory where the output is made, which Clear makes; and its path in it.
+  std::string staging() const;
+  std::string staged() const;
+  // Where the output is that has this number: staged, which a run that was killed while it gave the
+  // name may not have left it; under its name; or nowhere.
   enum class Place { kStaged, kNamed, kNowhere };
-  Place FindOutput(const std::string& path, std::uint64_t number);
-  // What such a run had put aside that stood at `path`; empty: nothing.
-  std::string PutAside(const std::string& path) const;
+  Place FindOutput(std::uint64_t number);
+  // What such a run had put aside that stood at the output's name; empty: nothing.
+  std::string PutAside() const;
 
   // What the run is, or nothing: none has been prepared here.
   std::optional<std::string> Head() const;
@@ -52,13 +55,14 @@ class WorkDirectory {
   std::vector<std::string> Journals() const;
   // A name for a journal here.
   std::string JournalPath(std::string_view name) const;
-  // Removes it with all that is in it, after `output` has its name, or because nothing was
+  // Removes it with all that is in it, after the output has its name, or because nothing was
   // prepared. Returns what could not be removed, or nothing.
-  std::string Remove(const std::string& output);
+  std::string Remove();
 
  private:
   bool TryOpen(bool is_shared);
 
+  const std::string output_;  // the final path
   std::string path_;
   int lock_ = -1;
   bool is_alone_ = false;

@@ -12,6 +12,7 @@
 #include "files/error.h"
 #include "files/output_options.h"
 #include "files/system.h"
+#include "files/text_output.h"
 #include "formats/formats.h"
 #include "graph/error.h"
 #include "graph/graph_state.h"
@@ -128,9 +129,7 @@ Status Save(const Graph& graph, const std::string& path, const SaveOptions& opti
     } catch (const graph::Error& wrong) {
       Fail(path, wrong);
     }
-    files::OutputFile file(path, text.size(), create);
-    file.Write(0, std::as_bytes(std::span(text)));
-    file.Commit();
+    files::WriteText(path, text, create);
     return Status();
   });
 }

@@ -38,11 +38,11 @@ class ResumableRuns : public Plans {
 
   void ExpectEnd(const ConversionPlan& plan, ResumableRun& run, const Ran& whole) {
     EXPECT_TRUE(run.UnitsLeft().empty());
-    ExpectSameLosses(plan, run.Losses(), whole.losses);
+    ExpectSameLosses(plan, run.Results().losses, whole.losses);
     EXPECT_FALSE(std::filesystem::exists(plan.output(0)));
     run.Finish(nullptr);
     EXPECT_EQ(io::ReadBytes(plan.output(0)), whole.bytes);
-    EXPECT_FALSE(std::filesystem::exists(WorkPath(plan.output(0))));
+    EXPECT_FALSE(std::filesystem::exists(files::WorkDirectory::PathOf(plan.output(0))));
     std::filesystem::remove(plan.output(0));
   }
 
@@ -130,7 +130,7 @@ TEST_F(ResumableRuns, EveryUnitIsInExactlyOnePart) {
 TEST_F(ResumableRuns, JournalsThatAreCutCostUnits) {
   const ConversionPlan plan = PlanTo("b.safetensors", DataType::kFloat16);
   const Ran whole = AtOnce(plan);
-  const std::string work = WorkPath(plan.output(0));
+  const std::string work = files::WorkDirectory::PathOf(plan.output(0));
   std::size_t units = 0;
   {
     ResumableRun run(StateOf(plan), Options(), {});
@@ -199,15 +199,17 @@ TEST_F(ResumableRuns, GoOnWithTheirOwnWorkAlone) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   io::WriteBytes(input, bytes);
   EXPECT_EQ(has(refused(PlanOf(StateOf(plan).request), Options()),
-                input + ": has changed since the run in " + WorkPath(plan.output(0)) + " began"),
-            input + ": has changed since the run in " + WorkPath(plan.output(0)) + " began");
-  EXPECT_TRUE(std::filesystem::exists(WorkPath(plan.output(0))));
+                input + ": has changed since the run in " +
+                    files::WorkDirectory::PathOf(plan.output(0)) + " began"),
+            input + ": has changed since the run in " +
+                files::WorkDirectory::PathOf(plan.output(0)) + " began");
+  EXPECT_TRUE(std::filesystem::exists(files::WorkDirectory::PathOf(plan.output(0))));
   EXPECT_FALSE(std::filesystem::exists(plan.output(0)));
 }
 
 TEST_F(ResumableRuns, WhatStandsInTheWayIsNotTouched) {
   const ConversionPlan plan = PlanTo("b.safetensors", DataType::kFloat16);
-  const std::string work = WorkPath(plan.output(0));
+  const std::string work = files::WorkDirectory::PathOf(plan.output(0));
   const auto refused = [&] {
     EXPECT_THROW(ResumableRun(StateOf(plan), Options(), {}), files::Error);
   };
