@@ -67,6 +67,10 @@ class ModelSink final : public Sink {
                       const files::CreateOptions& options) const override {
     return onnx::CheckStorageModel(path_, model_, contents, options);
   }
+  std::unique_ptr<onnx::MadeModel> MadeInPlaceOf(const formats::OnnxTensorReader& found,
+                                                 formats::FileContents contents) const override {
+    return std::make_unique<onnx::MadeModel>(model_, std::move(contents), found);
+  }
   std::unique_ptr<formats::TensorWriter> Create(
       formats::FileContents contents, const files::CreateOptions& options,
       const std::atomic<bool>* interrupted) const override {

@@ -22,6 +22,7 @@
 #include "formats/onnx_tensors.h"
 #include "formats/tensor_reader.h"
 #include "formats/tensor_writer.h"
+#include "onnx/store/made_model.h"
 
 namespace tensorcast::convert {
 
@@ -87,6 +88,11 @@ class Sink {
   // files::Error where one cannot be read.
   virtual std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& /*contents*/) const {
     return {};
+  }
+  // Of a model: what Create would make in the place of one that stands. Throws files::Error.
+  virtual std::unique_ptr<onnx::MadeModel> MadeInPlaceOf(const formats::OnnxTensorReader& /*found*/,
+                                                         formats::FileContents /*contents*/) const {
+    return nullptr;
   }
   // Throws files::Error, and files::Interrupted where it copies much.
   virtual std::unique_ptr<formats::TensorWriter> Create(

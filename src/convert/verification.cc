@@ -23,6 +23,7 @@
 #include "files/error.h"
 #include "json/ordered_json.h"
 #include "naming/tensor_pattern.h"
+#include "onnx/store/storage_edit.h"
 #include "words/error_text.h"
 
 namespace tensorcast::convert {
@@ -37,8 +38,8 @@ std::string TypeText(const TensorInfo& info) {
                                         : words::Escape(info.dtype);
 }
 
-// Takes what a run writes, and holds it against an output that is read.
-class Comparison final : public formats::TensorWriter {
+// Holds tensors that are made against those of an output.
+class Comparison {
  public:
   // `places`: of each tensor that is made its index in the output, or kNotFound.
   Comparison(const formats::TensorReader& output, std::vector<std::size_t> places)
@@ -51,7 +52,8 @@ class Comparison final : public formats::TensorWriter {
   };
   const Difference& difference(std::size_t tensor) const { return differences_[tensor]; }
 
-  void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
+  // As TensorWriter's.
+  void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) {
     const std::size_t place = places_.at(tensor);
     if (place == kNotFound) return;
     thread_local std::vector<std::byte> found;
@@ -63,7 +65,7 @@ class Comparison final : public formats::TensorWriter {
     bytes_.fetch_add(data.size(), std::memory_order_relaxed);
   }
 
-  void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts) override {
+  void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts) {
     const std::size_t place = places_.at(tensor);
     if (place == kNotFound) return;
     const std::uint64_t count = texts.size();
@@ -79,12 +81,12 @@ class Comparison final : public formats::TensorWriter {
     }
   }
 
-  std::uint64_t file_bytes() const override { return bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
- private:
   // A whole number of elements of every type.
   static constexpr std::size_t kPiece = std::size_t{192} << 10;
 
+ private:
   void Compare(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> made,
                std::span<const std::byte> found) {
     if (std::memcmp(made.data(), found.data(), made.size()) == 0) return;
@@ -104,15 +106,62 @@ class Comparison final : public formats::TensorWriter {
     differences_[tensor].first = std::min(differences_[tensor].first, first);
   }
 
-  void DoSync() override {}
-  void DoCommit() override {}
-
   const formats::TensorReader& output_;
   const std::vector<std::size_t> places_;
   std::mutex mutex_;
   std::vector<Difference> differences_;
   std::atomic<std::uint64_t> bytes_{0};
 };
+
+// Takes what a run writes in the place of a file. Of a model that are not all tensors which its
+// reader finds, and no strings.
+class ComparedOutput final : public formats::TensorWriter {
+ public:
+  ComparedOutput(Comparison& comparison, const onnx::MadeModel* model)
+      : comparison_(comparison), model_(model) {}
+
+  bool Wants(std::size_t tensor) const override {
+    return model_ == nullptr || model_->WrittenAs(tensor) != onnx::MadeModel::kNone;
+  }
+  void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
+    if (!Wants(tensor)) return;
+    comparison_.Write(model_ == nullptr ? tensor : model_->WrittenAs(tensor), offset, data);
+  }
+  void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts) override {
+    if (model_ == nullptr) comparison_.WriteStrings(tensor, first, texts);
+  }
+  std::uint64_t file_bytes() const override { return comparison_.bytes(); }
+
+ private:
+  void DoSync() override {}
+  void DoCommit() override {}
+
+  Comparison& comparison_;
+  const onnx::MadeModel* const model_;  // null: no model
+};
+
+// Compares a tensor that no run writes.
+void CompareCopied(const formats::TensorReader& made, std::size_t tensor,
+                   const std::atomic<bool>* interrupted, Comparison& comparison) {
+  const TensorInfo& info = made.contents().tensors[tensor];
+  if (info.type == DataType::kString) {
+    for (std::uint64_t done = 0; done < info.elements;) {
+      files::StopIfInterrupted(interrupted);
+      const text::StringPiece piece = made.ReadStrings(tensor, done, info.elements - done);
+      comparison.WriteStrings(tensor, done, piece.view());
+      done += piece.view().size();
+    }
+    return;
+  }
+  std::vector<std::byte> bytes;
+  for (std::uint64_t done = 0; done < info.bytes; done += bytes.size()) {
+    files::StopIfInterrupted(interrupted);
+    bytes.resize(
+        static_cast<std::size_t>(std::min<std::uint64_t>(Comparison::kPiece, info.bytes - done)));
+    made.Read(tensor, done, bytes);
+    comparison.Write(tensor, done, bytes);
+  }
+}
 
 // What is known of a tensor without its values; nothing: it is to be compared.
 std::optional<FaultyTensor> FaultOf(const TensorInfo& made, const TensorInfo& found) {
@@ -190,40 +239,47 @@ std::string FiguresOf(const LossReport& loss) {
 Verification Verify(PlanState& state, const RunSettings& settings, const RecordedLosses& losses) {
   state.interrupt->Set(settings.interrupted);
   const PlannedFile& file = state.files.front();
-  if (file.sink->has_graph()) {
-    throw Error(ErrorKind::kUnsupported,
-                words::PathText(file.output) +
-                    ": models are not verified; convert again and compare the two files",
-                file.output);
-  }
-  const formats::FileContents made = ContentsOf(*file.plan.reader, file.plan);
+  const formats::FileContents contents = ContentsOf(*file.plan.reader, file.plan);
   const checkpoint::OpenedInput output =
-      OpenMade(file.output, TypesOf(made.tensors), state.spool, settings.interrupted);
+      OpenMade(file.output, TypesOf(contents.tensors), state.spool, settings.interrupted);
   const std::vector<TensorInfo>& found = output.reader->contents().tensors;
-
+  std::unique_ptr<onnx::MadeModel> model;
   Verification verification;
-  verification.tensors = made.tensors.size();
+  if (file.sink->has_graph()) {
+    if (output.model == nullptr) {
+      throw Error(ErrorKind::kContents, words::PathText(file.output) + ": is no ONNX model",
+                  file.output);
+    }
+    model = file.sink->MadeInPlaceOf(*output.model, contents);
+    for (const onnx::FaultyModelFile& one : model->faulty_data()) {
+      verification.files.push_back({one.name, one.is_missing});
+    }
+    if (!verification.files.empty()) return verification;
+  }
+  const std::vector<TensorInfo>& made =
+      model != nullptr ? model->reader().contents().tensors : contents.tensors;
+
+  verification.tensors = made.size();
   // The one tensor of an npy file has the file's name.
   const bool is_alone =
-      !file.sink->one_tensor_file().empty() && made.tensors.size() == 1 && found.size() == 1;
+      !file.sink->one_tensor_file().empty() && made.size() == 1 && found.size() == 1;
   std::vector<std::string> names;
-  for (const TensorInfo& info : made.tensors) {
-    names.push_back(is_alone ? found.front().name : info.name);
-  }
+  for (const TensorInfo& info : made) names.push_back(is_alone ? found.front().name : info.name);
   std::vector<std::size_t> places = FindByName(names, found, verification);
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] == kNotFound) continue;
-    if (auto fault = FaultOf(made.tensors[i], found[places[i]])) {
+    if (auto fault = FaultOf(made[i], found[places[i]])) {
       verification.faulty.push_back(*std::move(fault));
       places[i] = kNotFound;
     }
   }
+  const bool has_all = verification.faulty.empty();
 
+  Comparison compared(*output.reader, std::move(places));
   OutputsState comparison;
   comparison.plan = &state;
-  auto writer = std::make_unique<Comparison>(*output.reader, std::move(places));
-  const Comparison& compared = *writer;
-  comparison.files.emplace_back(file.output, std::move(writer));
+  comparison.files.emplace_back(file.output,
+                                std::make_unique<ComparedOutput>(compared, model.get()));
   std::vector<std::string> other_losses;  // of tensors
   Measured measured;
   if (!losses.empty()) {
@@ -236,17 +292,22 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
     };
   }
   RunPlan(state, settings, &comparison, measured);
+  for (std::size_t i = 0; model != nullptr && i < made.size(); ++i) {
+    if (!model->IsWritten(i)) CompareCopied(model->reader(), i, settings.interrupted, compared);
+  }
   output.reader->CheckUnchanged();
-  verification.bytes = compared.file_bytes();
-  for (std::size_t i = 0; i < made.tensors.size(); ++i) {
+  verification.bytes = compared.bytes();
+  std::vector<std::size_t> other_values;
+  for (std::size_t i = 0; i < made.size(); ++i) {
     const Comparison::Difference& difference = compared.difference(i);
     if (difference.count == 0) continue;
+    other_values.push_back(i);
     FaultyTensor& faulty = verification.faulty.emplace_back();
-    faulty.name = made.tensors[i].name;
+    faulty.name = made[i].name;
     faulty.fault = Fault::kBytes;
     faulty.different = difference.count;
     faulty.first = difference.first;
-    faulty.is_text = made.tensors[i].type == DataType::kString;
+    faulty.is_text = made[i].type == DataType::kString;
   }
   std::set<std::string_view> faulty;
   for (const FaultyTensor& one : verification.faulty) faulty.insert(one.name);
@@ -255,7 +316,13 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
     verification.faulty.push_back({.name = std::move(name), .fault = Fault::kLoss});
   }
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
-  verification.files = file.sink->OtherFilesAmiss(made);
+  if (model == nullptr) {
+    verification.files = file.sink->OtherFilesAmiss(contents);
+  } else if (has_all) {  // else the graph is another, too
+    for (const onnx::FaultyModelFile& one : model->FilesAmiss(other_values, settings.interrupted)) {
+      verification.files.push_back({one.name, one.is_missing});
+    }
+  }
   return verification;
 }
 
@@ -277,9 +344,9 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
     fail("it does not name the types of its tensors");
   }
   const Survey output = SurveyOf(std::move(opened), names.output, false);
-  if (!output.scales.weights.weights.empty()) {
-    fail("it has scaled weights, of which the types do not tell how they were made");
-  }
+  constexpr const char* kScaled =
+      "it has scaled weights, of which the types do not tell how they were made";
+  if (!output.scales.weights.weights.empty()) fail(kScaled);
   // Under the names and in the types that the input's tensors have when scales are applied.
   std::map<std::string_view, DataType> types;
   for (const TensorInfo& info : input.tensors()) types.emplace(info.name, info.type);
@@ -294,7 +361,12 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
   std::map<DataType, std::size_t> counts;
   const bool is_alone = input.tensors().size() == 1 && output.tensors().size() == 1;
   for (const TensorInfo& info : output.tensors()) {
-    const auto found = is_alone ? types.begin() : types.find(info.name);
+    auto found = is_alone ? types.begin() : types.find(info.name);
+    if (found == types.end() && output.opened.model != nullptr) {
+      const std::string type(TypeName(info.type));
+      found = types.find(onnx::NameBefore(info.name, type));
+      if (types.contains(onnx::NameBefore(info.name, onnx::kScaleEnding))) fail(kScaled);
+    }
     if (found == types.end() || info.type == DataType::kUndefined) continue;
     if (found->second != info.type) {
       changes.push_back({found->first, info.type});
@@ -311,7 +383,8 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
   for (const Change& one : changes) {
     const DataType from = types[one.name];
     const bool is_taken = from == DataType::kUndefined || FindType(from)->is_float();
-    if (one.to != request.to->type || !is_taken) {
+    // Of a model `to` leaves what it would slow down, which a rule takes all the same.
+    if (one.to != request.to->type || !is_taken || output.opened.model != nullptr) {
       request.rules.push_back({naming::GlobLiteral(one.name), one.to});
     }
   }

@@ -64,8 +64,8 @@ using RecordedLosses = std::map<std::string, std::string, std::less<>>;
 std::string FiguresOf(const LossReport& loss);
 
 // Makes again what the plan, which is of one file, says of the output at its name. Where a record
-// has them, `losses` are held against what is lost now. Memory is that of a run. Throws
-// files::Error (unsupported) of a model, and what opening and reading the two throw.
+// has them, `losses` are held against what is lost now. Memory is that of a run. Throws what
+// opening and reading the two throw.
 Verification Verify(PlanState& state, const RunSettings& settings, const RecordedLosses& losses);
 
 // The request of which the output holds the result, as its tensors' types tell: of those that both

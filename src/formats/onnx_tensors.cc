@@ -186,6 +186,11 @@ const protobuf::OnnxTensor& OnnxTensorReader::tensor(std::size_t tensor) const {
   return NodeOf(model_, place).attributes.at(place.attribute).tensors.at(place.element);
 }
 
+std::uint64_t OnnxTensorReader::values_begin(std::size_t tensor) const {
+  const protobuf::TensorProtoMessage& message = tensor_of(tensor);
+  return message.is_external ? values_.at(tensor)->outside.begin : message.values.begin;
+}
+
 void OnnxTensorReader::Read(std::size_t tensor, std::uint64_t offset,
                             std::span<std::byte> out) const {
   const Values& values = *values_.at(tensor);

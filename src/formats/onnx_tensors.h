@@ -65,6 +65,8 @@ class OnnxTensorReader final : public TensorReader {
   const OnnxTensorPlace& place(std::size_t tensor) const { return places_.at(tensor); }
   const protobuf::OnnxTensor& tensor(std::size_t tensor) const;
   bool is_external(std::size_t tensor) const { return tensor_of(tensor).is_external; }
+  // Where its values begin, in the model's file or in its data file.
+  std::uint64_t values_begin(std::size_t tensor) const;
   // The external data files, by location.
   const std::map<std::string, std::unique_ptr<files::ByteSource>>& external_files() const {
     return files_.files();

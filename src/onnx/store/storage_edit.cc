@@ -26,7 +26,8 @@ using protobuf::WireField;
 constexpr std::uint64_t kDataAlignment = 4096;  // what mmap needs
 // The changes that one tensor may take: a hostile one could have one for every few of its bytes.
 constexpr std::size_t kMostChanges = 65536;
-constexpr std::string_view kScaleEnding = "scale";  // of names
+
+constexpr std::string_view kJoint = "__";  // in names, before the ending
 
 constexpr std::uint32_t kGraphNode = protobuf::FieldNumber("GraphProto.node");
 constexpr std::uint32_t kValueName = protobuf::FieldNumber("ValueInfoProto.name");
@@ -326,7 +327,7 @@ class StorageEditor {
   // "<name>__<ending>", which no value and no node of the model has.
   std::string NewName(const std::string& name, std::string_view ending) {
     if (names_.empty()) GatherNames();
-    const std::string stored = name + "__" + std::string(ending);
+    const std::string stored = name + std::string(kJoint) + std::string(ending);
     std::string text = stored;
     if (names_.insert(text).second) return text;
     // Subgraphs may have thousands of one name.
@@ -375,6 +376,17 @@ class StorageEditor {
 };
 
 }  // namespace
+
+std::string_view NameBefore(std::string_view stored, std::string_view ending) {
+  const std::size_t joint = stored.rfind(kJoint);
+  if (joint == std::string_view::npos) return {};
+  std::string_view rest = stored.substr(joint + kJoint.size());
+  if (!rest.starts_with(ending)) return {};
+  rest.remove_prefix(ending.size());
+  const bool is_counted = rest.size() > 1 && rest.front() == '_' &&
+                          rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return rest.empty() || is_counted ? stored.substr(0, joint) : std::string_view();
+}
 
 StorageEdit MakeStorageEdit(const formats::OnnxTensorReader& model,
                             const formats::FileContents& contents, const std::string& location,

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/onnx_tensors.h"
@@ -25,6 +26,13 @@ struct ValuePlace {
   File file = File::kNone;
   std::uint64_t offset = 0;
 };
+
+// Of the names that tensors get: "w" is stored as "w__float16", or "w__float16_2" where that name
+// is taken, and its scale as "w__scale".
+inline constexpr std::string_view kScaleEnding = "scale";
+
+// The name before, of one with this ending; else empty.
+std::string_view NameBefore(std::string_view stored, std::string_view ending);
 
 struct StorageEdit {
   std::vector<ModelPiece> pieces;
