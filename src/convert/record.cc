@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -119,6 +120,12 @@ void AddTensors(const formats::TensorReader& reader, const std::vector<std::stri
   text += ']';
 }
 
+std::string DigestOfFile(const files::ByteSource& file, const RunSettings& settings) {
+  files::Xxh3 digest;
+  files::AddBytesOf(file, 0, file.size(), settings.interrupted, digest);
+  return digest.Hex();
+}
+
 // The files beside the tensors of a directory, each with its digest.
 std::map<std::string, std::string> OtherFilesOf(const checkpoint::OpenedInput& opened,
                                                 const RunSettings& settings) {
@@ -127,11 +134,14 @@ std::map<std::string, std::string> OtherFilesOf(const checkpoint::OpenedInput& o
   for (const std::string& name : checkpoint::FindOtherFiles(*opened.checkpoint).copied) {
     const files::InputFile file(files::Joined(opened.checkpoint->directory(), name),
                                 opened.checkpoint->enclosure());
-    files::Xxh3 digest;
-    files::AddBytesOf(file, 0, file.size(), settings.interrupted, digest);
-    digests.emplace(name, digest.Hex());
+    digests.emplace(name, DigestOfFile(file, settings));
   }
   return digests;
+}
+
+// Of a model's file: its graph is in no tensor.
+Json ModelDigest(const checkpoint::OpenedInput& opened, const RunSettings& settings) {
+  return opened.model != nullptr ? Json(DigestOfFile(opened.model->source(), settings)) : Json();
 }
 
 files::CreateOptions RecordOptions(const PlanState& state, bool overwrite) {
@@ -194,6 +204,7 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
     head["digests"] = "XXH3-128";
     head["request"] = RequestJson(state.request);
     head["plan"] = PlanDigest(state);
+    head["model"] = ModelDigest(output, settings);
     head["files"] = Json::array();
     for (const auto& [name, digest] : OtherFilesOf(output, settings)) {
       head["files"].push_back({{"name", BytesJson(name)}, {"digest", digest}});
@@ -270,6 +281,10 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
   }
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
 
+  if (parsed.contains("model") && parsed["model"] != ModelDigest(opened, settings)) {
+    const std::string name = std::filesystem::path(output).filename().string();
+    verification.files.push_back({name, false});
+  }
   const std::map<std::string, std::string> files = OtherFilesOf(opened, settings);
   const Place of_files = record.Member("files");
   for (std::size_t i = 0; i < of_files.size(); ++i) {
