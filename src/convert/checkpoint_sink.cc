@@ -68,7 +68,8 @@ class CheckpointSink final : public Sink {
     return paths;
   }
 
-  std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& contents) const override {
+  std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& contents,
+                                          const formats::FileContents& /*found*/) const override {
     const checkpoint::CheckpointExtras extras = Extras(contents);
     std::vector<FaultyFile> amiss;
     const auto look = [&](const std::string& name, const auto& is_right) {

@@ -5,6 +5,7 @@
 #include "convert/gguf_sink.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "files/error.h"
+#include "formats/formats.h"
 #include "formats/gguf_architecture.h"
 #include "formats/gguf_keys.h"
 #include "scale/dialects/dialect.h"
@@ -165,6 +167,14 @@ class GgufSink final : public Sink {
                       const files::CreateOptions& options) const override {
     if (!example_) return formats::CheckTensorFile(path_, contents, options);
     return formats::CheckTensorFile(path_, example_->WithKeys(contents), options);
+  }
+  std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& contents,
+                                          const formats::FileContents& found) const override {
+    const formats::FileContents made = example_ ? example_->WithKeys(contents) : contents;
+    if (found.gguf_keys != nullptr && formats::HasGgufKeys(path_, made, *found.gguf_keys)) {
+      return {};
+    }
+    return {{std::filesystem::path(path_).filename().string(), false}};
   }
   std::unique_ptr<formats::TensorWriter> Create(formats::FileContents contents,
                                                 const files::CreateOptions& options,

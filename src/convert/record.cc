@@ -31,6 +31,7 @@
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "files/text_output.h"
+#include "formats/gguf_keys.h"
 #include "json/ordered_json.h"
 #include "tensorcast/version.h"
 
@@ -139,9 +140,16 @@ std::map<std::string, std::string> OtherFilesOf(const checkpoint::OpenedInput& o
   return digests;
 }
 
-// Of a model's file: its graph is in no tensor.
+// Of an ONNX model's file, whose graph is in no tensor, and of a GGUF file's keys.
 Json ModelDigest(const checkpoint::OpenedInput& opened, const RunSettings& settings) {
-  return opened.model != nullptr ? Json(DigestOfFile(opened.model->source(), settings)) : Json();
+  if (opened.model != nullptr) return DigestOfFile(opened.model->source(), settings);
+  const auto& keys = opened.reader->contents().gguf_keys;
+  if (keys == nullptr) return {};
+  files::Xxh3 digest;
+  for (const formats::GgufKey& key : *keys) {
+    files::AddBytesOf(*key.file, key.begin, key.begin + key.bytes, settings.interrupted, digest);
+  }
+  return digest.Hex();
 }
 
 files::CreateOptions RecordOptions(const PlanState& state, bool overwrite) {

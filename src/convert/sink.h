@@ -26,7 +26,7 @@
 
 namespace tensorcast::convert {
 
-// A file beside the tensors of a directory that has other contents than it should, or is missing.
+// A file that has other contents than it should beside its tensors, or is missing.
 struct FaultyFile {
   std::string name;  // its path in the output: "config.json"
   bool is_missing = false;
@@ -84,9 +84,11 @@ class Sink {
                                            std::vector<std::uint32_t>& /*file_of*/) const {
     return {};
   }
-  // What Create would make beside the tensors, and is not so in an output that stands. Throws
-  // files::Error where one cannot be read.
-  virtual std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& /*contents*/) const {
+  // What Create would make beside the tensors, and is not so in an output that stands, as which
+  // `found` was read: files of a directory, and of a GGUF file its keys. Throws files::Error where
+  // one cannot be read.
+  virtual std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& /*contents*/,
+                                                  const formats::FileContents& /*found*/) const {
     return {};
   }
   // Of a model: what Create would make in the place of one that stands. Throws files::Error.

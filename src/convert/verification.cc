@@ -317,7 +317,7 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
   }
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
   if (model == nullptr) {
-    verification.files = file.sink->OtherFilesAmiss(contents);
+    verification.files = file.sink->OtherFilesAmiss(contents, output.reader->contents());
   } else if (has_all) {  // else the graph is another, too
     for (const onnx::FaultyModelFile& one : model->FilesAmiss(other_values, settings.interrupted)) {
       verification.files.push_back({one.name, one.is_missing});

@@ -102,6 +102,8 @@ OpenedTensors OpenGguf(std::unique_ptr<files::ByteSource> source, const OpenOpti
 std::unique_ptr<TensorWriter> CreateGguf(const std::string& path, FileContents contents,
                                          const files::CreateOptions& options);
 std::uint64_t MeasureGguf(const std::string& path, const FileContents& contents);
+// Whether these are the keys that CreateGguf would write. Throws Error as it does.
+bool HasGgufKeys(const std::string& path, const FileContents& contents, const GgufKeys& found);
 
 }  // namespace tensorcast::formats
 

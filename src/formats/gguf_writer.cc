@@ -13,11 +13,13 @@
 #include "core/little_endian.h"
 #include "core/shape.h"
 #include "files/error.h"
+#include "files/same_bytes.h"
 #include "files/system.h"
 #include "formats/formats.h"
 #include "formats/gguf_architecture.h"
 #include "formats/gguf_keys.h"
 #include "formats/gguf_types.h"
+#include "formats/part_source.h"
 #include "words/utf8.h"
 
 namespace tensorcast::formats {
@@ -111,6 +113,22 @@ class GgufPlacementMaker {
     }
     placement_.file_bytes = end;
     return placement_;
+  }
+
+  // Whether a file has the keys that Make has made.
+  bool HasKeys(const GgufKeys& found) const {
+    return std::ranges::equal(keys_, found, [](const Key& key, const GgufKey& there) {
+      if (key.bytes() != there.bytes) return false;
+      const auto part_of = [](const GgufKey& one) {
+        return PartSource(*one.file, one.begin, one.bytes, one.name);
+      };
+      if (key.copied != nullptr) {
+        return files::HaveSameBytes(part_of(*key.copied), part_of(there), there.bytes);
+      }
+      std::string bytes(key.made.size(), '\0');
+      part_of(there).Read(0, std::as_writable_bytes(std::span(bytes)));
+      return bytes == key.made;
+    });
   }
 
   // What Make has measured, some of it at a time: a tokenizer's keys are long, and so is the list
@@ -375,6 +393,12 @@ std::unique_ptr<TensorWriter> CreateGguf(const std::string& path, FileContents c
   GgufPlacementMaker maker(path, contents);
   const GgufPlacement placement = maker.Make();
   return std::make_unique<GgufWriter>(path, maker, placement, contents, options);
+}
+
+bool HasGgufKeys(const std::string& path, const FileContents& contents, const GgufKeys& found) {
+  GgufPlacementMaker maker(path, contents);
+  maker.Make();
+  return maker.HasKeys(found);
 }
 
 std::uint64_t MeasureGguf(const std::string& path, const FileContents& contents) {
