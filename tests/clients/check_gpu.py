@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""On a machine with an NVIDIA GPU, by hand: what tensorcast writes is used by the GPU's own kernels,
-and what torch casts on the GPU is held against tensorcast.
+"""Where there is an NVIDIA GPU: what tensorcast writes is used by the GPU's own kernels, and what
+torch casts on the GPU is held against tensorcast.
 
-    check_gpu.py [FOLDER]
+    check_gpu.py [--tool PATH]
 
-Needs torch with CUDA and tensorcast, and for the last part transformers. FOLDER gets the files. It
-prints what it finds and ends with 1 where a file was used wrongly.
+Needs torch with CUDA and tensorcast, and for the models transformers and compressed-tensors. It
+prints what it finds and ends with 1 where a file was used wrongly. Without a GPU nothing is checked.
 
 SPDX-License-Identifier: Apache-2.0
 """
+import argparse
+import importlib
 import pathlib
 import sys
 import tempfile
@@ -16,7 +18,7 @@ import tempfile
 import numpy as np
 import torch
 
-import tensorcast as tc
+import installed_wheel
 
 TYPES = {name: getattr(torch, attribute) for name, attribute in {
     "float64": "float64", "float32": "float32", "float16": "float16", "bfloat16": "bfloat16",
@@ -24,6 +26,7 @@ TYPES = {name: getattr(torch, attribute) for name, attribute in {
     "float8e5m2fnuz": "float8_e5m2fnuz", "float8e8m0": "float8_e8m0fnu", "int8": "int8", "uint8": "uint8",
     "int16": "int16", "int32": "int32", "int64": "int64", "bool": "bool"}.items() if hasattr(torch, attribute)}
 WRONG = []
+tc = None  # the package, once it is found
 
 
 def check(what, is_right, more=""):
@@ -199,12 +202,18 @@ def check_models(folder):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tool", help="whose build has the package; else it is installed")
+    arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("check_gpu.py: torch sees no GPU")
+        print("torch sees no GPU: nothing is checked")
+        return
+    if arguments.tool:
+        installed_wheel.add_to_path(arguments.tool)
+    globals()["tc"] = importlib.import_module("tensorcast")
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}, tensorcast {tc.__version__}")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else temporary)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = pathlib.Path(temporary)
         check_loading(folder)
         check_kernels(folder)
         check_models(folder)
