@@ -327,7 +327,10 @@ int Convert(const ConvertFlags& flags) {
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Report(flags, summary);
   if (!flags.cast.quiet) SayWritten(summary);
-  if (flags.record) convert::WriteRecord(state, flags.force, settings, summary.recorded);
+  if (flags.record) {
+    convert::WriteRecord(state, flags.force, settings, summary.recorded);
+    progress.Clear();
+  }
   report.Write(ReportOf(summary, [&](const std::vector<std::string>& more) {
     return CommandAgainText(flags.arguments, more);
   }));

@@ -85,6 +85,7 @@ int VerifyOutput(const VerifyFlags& flags) {
     summary.output = flags.input;
     summary.told_by = ToldBy::kRecord;
     summary.found = convert::VerifyByRecord(flags.input, settings, spool);
+    progress.Clear();
     return Show(flags, summary, report);
   }
   convert::Request request = RequestOf(flags);

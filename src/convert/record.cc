@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -26,6 +27,7 @@
 #include "convert/open_made.h"
 #include "convert/request_json.h"
 #include "convert/survey.h"
+#include "core/given.h"
 #include "files/digest.h"
 #include "files/error.h"
 #include "files/system.h"
@@ -48,9 +50,31 @@ constexpr std::uint64_t kMostRecordBytes = std::uint64_t{1} << 30;
 // A whole number of elements of every type.
 constexpr std::size_t kPiece = std::size_t{3} << 18;
 
+// What was read of a reader's tensors, by any thread.
+class ReadingProgress {
+ public:
+  ReadingProgress(const std::vector<TensorInfo>& tensors, const RunSettings& settings)
+      : tensors_(tensors), progress_(core::Given(settings.progress)) {
+    for (const TensorInfo& info : tensors) all_ += info.bytes;
+  }
+  void Add(std::size_t tensor, std::uint64_t bytes) {
+    if (!progress_) return;
+    const std::lock_guard lock(mutex_);
+    done_ += bytes;
+    progress_({done_, all_, tensor, tensors_[tensor].name});
+  }
+
+ private:
+  const std::vector<TensorInfo>& tensors_;
+  std::function<void(const Progress&)> progress_;
+  std::mutex mutex_;
+  std::uint64_t done_ = 0, all_ = 0;
+};
+
 // The digest of a tensor's dense form; of strings, of each its bytes and a NUL.
 std::string DigestOf(const formats::TensorReader& reader, std::size_t tensor,
-                     std::vector<std::byte>& buffer, const std::atomic<bool>* interrupted) {
+                     std::vector<std::byte>& buffer, ReadingProgress& progress,
+                     const std::atomic<bool>* interrupted) {
   constexpr std::byte kEnd{0};
   const TensorInfo& info = reader.contents().tensors[tensor];
   files::Xxh3 digest;
@@ -59,10 +83,13 @@ std::string DigestOf(const formats::TensorReader& reader, std::size_t tensor,
       files::StopIfInterrupted(interrupted);
       const text::StringPiece piece = reader.ReadStrings(tensor, done, info.elements - done);
       const Strings texts = piece.view();
+      std::uint64_t bytes = 0;
       for (std::uint64_t i = 0; i < texts.size(); ++i) {
         digest.Add(std::as_bytes(std::span(texts[i])));
         digest.Add({&kEnd, 1});
+        bytes += texts[i].size();
       }
+      progress.Add(tensor, bytes);
       done += texts.size();
     }
     return digest.Hex();
@@ -72,6 +99,7 @@ std::string DigestOf(const formats::TensorReader& reader, std::size_t tensor,
     buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, info.bytes - done)));
     reader.Read(tensor, done, buffer);
     digest.Add(buffer);
+    progress.Add(tensor, buffer.size());
   }
   return digest.Hex();
 }
@@ -84,12 +112,13 @@ std::vector<std::string> DigestsOf(const formats::TensorReader& reader,
   options.interrupted = settings.interrupted;
   const std::vector<TensorInfo>& tensors = reader.contents().tensors;
   std::vector<std::string> digests(tensors.size());
+  ReadingProgress progress(tensors, settings);
   std::mutex mutex;
   ForChunks(tensors.size(), 1, options, mutex,
             [&](std::uint64_t first, std::uint64_t, Buffers& buffers) {
               const auto i = static_cast<std::size_t>(first);
               if (!tensors[i].why_not.empty()) return;
-              digests[i] = DigestOf(reader, i, buffers.in, settings.interrupted);
+              digests[i] = DigestOf(reader, i, buffers.in, progress, settings.interrupted);
             });
   reader.CheckUnchanged();
   return digests;
