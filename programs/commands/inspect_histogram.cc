@@ -103,8 +103,8 @@ std::string CountedText(const convert::ExponentCounts& counts) {
 
 Json TypesJson(const convert::ExponentCounts& counts) {
   Json types = Json::array();
-  for (const DataType type : kHistogramTypes) {
-    const ZoneCounts zones = ZonesOf(type, counts);
+  for (const DataType type : convert::kHistogramTypes) {
+    const convert::ZoneCounts zones = convert::ZonesOf(type, counts);
     types.push_back({{"type", TypeName(type)},
                      {"to_zero", zones.to_zero},
                      {"to_subnormal", zones.to_subnormal},

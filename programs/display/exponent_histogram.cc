@@ -102,7 +102,7 @@ class Plot {
     std::string text;
     for (std::size_t i = 0; i < bars_.size(); ++i) {
       const int middle = first_ + static_cast<int>(i * group_ + group_ / 2);
-      const auto zone = static_cast<std::size_t>(ZoneOf(type, middle));
+      const auto zone = static_cast<std::size_t>(convert::ZoneOf(type, middle));
       for (std::size_t k = 0; k < bar_; ++k) text += kZones[zone];
     }
     return text;
@@ -116,28 +116,6 @@ class Plot {
 };
 
 }  // namespace
-
-Zone ZoneOf(DataType type, int exponent) {
-  const TypeLimits limits = LimitsOf(type);
-  const double begin = std::ldexp(1.0, exponent), end = 2 * begin;
-  if (begin > limits.greatest) return Zone::kBeyond;
-  if (end <= limits.least_positive / 2) return Zone::kZero;
-  return end <= limits.least_normal ? Zone::kSubnormal : Zone::kNormal;
-}
-
-ZoneCounts ZonesOf(DataType type, const convert::ExponentCounts& exponents) {
-  ZoneCounts zones;
-  for (std::size_t i = 0; i < exponents.counts.size(); ++i) {
-    const std::uint64_t n = exponents.counts[i];
-    switch (ZoneOf(type, exponents.first + static_cast<int>(i))) {
-      case Zone::kZero: zones.to_zero += n; break;
-      case Zone::kSubnormal: zones.to_subnormal += n; break;
-      case Zone::kNormal: break;
-      case Zone::kBeyond: zones.beyond += n; break;
-    }
-  }
-  return zones;
-}
 
 std::string ExponentHistogram(const convert::ExponentCounts& exponents, std::size_t width) {
   if (exponents.counts.empty()) return {};
@@ -158,11 +136,11 @@ std::string ExponentHistogram(const convert::ExponentCounts& exponents, std::siz
     text += std::string(kLabelColumns + plot.columns(), ' ') + Right("→ zero", kZeroColumns) +
             Right("subnormal", kSubnormalColumns) + Right("beyond", kBeyondColumns) + '\n';
   }
-  for (const DataType type : kHistogramTypes) {
+  for (const DataType type : convert::kHistogramTypes) {
     std::string line = fmt::format(" {:<{}}", TypeName(type), kLabelColumns - 1);
     line += plot.TypeLine(type);
     if (has_shares) {
-      const ZoneCounts zones = ZonesOf(type, exponents);
+      const convert::ZoneCounts zones = convert::ZonesOf(type, exponents);
       line += Right(ShareText(zones.to_zero, exponents.sampled), kZeroColumns) +
               Right(ShareText(zones.to_subnormal, exponents.sampled), kSubnormalColumns) +
               Right(ShareText(zones.beyond, exponents.sampled), kBeyondColumns);

@@ -212,10 +212,7 @@ std::string TextList(const std::vector<std::string>& texts) { return ListOf(text
 // Of a value below the half of the first a cast makes zero.
 std::string LimitsJson(DataType type, bool is_scaled) {
   TypeLimits limits = LimitsOf(type);
-  const TypeInfo* const row = FindType(type);
-  if (row != nullptr && row->is_integer() && row->bits >= 8 && !is_scaled) {
-    limits.least_positive = 2;  // such casts truncate
-  }
+  if (!is_scaled) limits.least_positive = 2 * convert::ZeroBelow(type);
   return fmt::format("[{},{},{}]", limits.least_positive, limits.least_normal, limits.greatest);
 }
 
@@ -242,7 +239,7 @@ std::string HeadJson(const RunReport& report) {
                                LimitsJson(target.type, target.is_scaled));
           });
   // What else a tensor could become, for its histogram.
-  return json + ",\"others\":" + ListOf(kHistogramTypes, [](DataType type) {
+  return json + ",\"others\":" + ListOf(convert::kHistogramTypes, [](DataType type) {
            return fmt::format("[{},0,{}]", JsonOf(TypeName(type)), LimitsJson(type, false));
          });
 }

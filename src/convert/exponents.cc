@@ -212,6 +212,34 @@ void ExponentCounts::Add(int exponent, std::uint64_t n) {
   counts[place] += n;
 }
 
+double ZeroBelow(DataType type) {
+  const TypeInfo* const row = FindType(type);
+  const bool truncates = row != nullptr && row->is_integer() && row->bits >= 8;
+  return truncates ? 1 : LimitsOf(type).least_positive / 2;
+}
+
+Zone ZoneOf(DataType type, int exponent) {
+  const TypeLimits limits = LimitsOf(type);
+  const double begin = std::ldexp(1.0, exponent), end = 2 * begin;
+  if (begin > limits.greatest) return Zone::kBeyond;
+  if (end <= ZeroBelow(type)) return Zone::kZero;
+  return end <= limits.least_normal ? Zone::kSubnormal : Zone::kNormal;
+}
+
+ZoneCounts ZonesOf(DataType type, const ExponentCounts& exponents) {
+  ZoneCounts zones;
+  for (std::size_t i = 0; i < exponents.counts.size(); ++i) {
+    const std::uint64_t n = exponents.counts[i];
+    switch (ZoneOf(type, exponents.first + static_cast<int>(i))) {
+      case Zone::kZero: zones.to_zero += n; break;
+      case Zone::kSubnormal: zones.to_subnormal += n; break;
+      case Zone::kNormal: break;
+      case Zone::kBeyond: zones.beyond += n; break;
+    }
+  }
+  return zones;
+}
+
 CountingReader::CountingReader(const formats::TensorReader& reader)
     : reader_(reader),
       wanted_(reader.contents().tensors.size()),

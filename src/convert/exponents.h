@@ -32,6 +32,29 @@ struct ExponentCounts {
 void CountExponents(const TypeInfo& type, std::span<const std::byte> piece, std::uint64_t values,
                     ExponentCounts& counts);
 
+// The types whose ranges are held beside a histogram, the widest first.
+inline constexpr DataType kHistogramTypes[] = {
+    DataType::kBfloat16,   DataType::kFloat16,    DataType::kFloat8E5M2, DataType::kFloat8E4M3FN,
+    DataType::kFloat6E3M2, DataType::kFloat6E2M3, DataType::kFloat4E2M1};
+
+// The magnitude below which a cast without a scale makes zero.
+double ZeroBelow(DataType type);
+
+// What a type makes of the numbers of a binade, [2^e, 2^(e+1)).
+enum class Zone : std::uint8_t { kZero, kSubnormal, kNormal, kBeyond };
+// Of the binade in which the greatest value lies this is kNormal, and kSubnormal of that in which
+// some are rounded to the least.
+Zone ZoneOf(DataType type, int exponent);
+
+// How many of the values that were counted a cast without a scale makes zero, makes subnormal, and
+// finds beyond the type's range, as far as their exponents tell.
+struct ZoneCounts {
+  std::uint64_t to_zero = 0;  // without those that are
+  std::uint64_t to_subnormal = 0;
+  std::uint64_t beyond = 0;
+};
+ZoneCounts ZonesOf(DataType type, const ExponentCounts& exponents);
+
 // A reader that gives what another gives, and counts the exponents of numbers that pass. What is
 // counted of a tensor depends on its size alone: all of up to 4,096 values, at least as many of
 // more, and of large ones every 256th, in stretches of 32 that stand elsewhere in each block. A
