@@ -12,6 +12,32 @@ import time
 
 SECONDS_AT_MOST = 60
 
+# What is wider than the screen, and not in something that scrolls or shortens it.
+WIDER = """[...document.querySelectorAll('body *')].filter((e) => {
+  const box = e.getBoundingClientRect();
+  if (box.width === 0 || box.right <= innerWidth + 1) return false;
+  for (let outer = e.parentElement; outer !== document.body; outer = outer.parentElement) {
+    if (getComputedStyle(outer).overflowX !== 'visible') return false;
+  }
+  return true;
+}).map((e) => e.tagName + '#' + e.id + '.' + e.className).slice(0, 5)"""
+
+# The least contrast of a text with what is behind it, by WCAG's formula.
+CONTRAST = """(() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => (c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4))
+    .reduce((sum, c, k) => sum + c * [.2126, .7152, .0722][k], 0);
+  const ground = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
+  let least = [99];
+  for (const e of document.querySelectorAll('body *')) {
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.getClientRects().length || e.closest('svg, script, select')) continue;
+    const [x, y] = [light(parse(getComputedStyle(e).color)), light(ground(e))].sort((a, b) => b - a);
+    const ratio = (x + .05) / (y + .05);
+    if (ratio < least[0]) least = [ratio, e.textContent.slice(0, 40), e.className];
+  }
+  return least;
+})()"""
+
 
 def find():
     """The path of a Chromium or Chrome, or None."""
@@ -32,9 +58,9 @@ class Browser:
         self._profile = tempfile.TemporaryDirectory(prefix="tensorcast-browser-")
         read_by_browser, self._to = os.pipe()
         self._from, written_by_browser = os.pipe()
-        # The protocol's pipes are descriptors 3 and 4.
+        # The protocol's pipes are descriptors 3 and 4. (sh's redirections take no descriptor beyond 9.)
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$@" 3<&{read_by_browser} 4>&{written_by_browser}', "sh", executable, "--headless",
+            ["/bin/bash", "-c", f'exec "$@" 3<&{read_by_browser} 4>&{written_by_browser}', "bash", executable, "--headless",
              "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
              "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND",
              f"--user-data-dir={self._profile.name}", "--remote-debugging-pipe", "about:blank"],

@@ -19,32 +19,6 @@ from tool import Tool
 _SKIPPED = 77
 _SCREENS = {"phone": (390, 844, 2), "desk": (1440, 900, 1), "4k": (3840, 2160, 1)}
 
-# What is wider than the screen, and not in something that scrolls or shortens it.
-_WIDER = """[...document.querySelectorAll('body *')].filter((e) => {
-  const box = e.getBoundingClientRect();
-  if (box.width === 0 || box.right <= innerWidth + 1) return false;
-  for (let outer = e.parentElement; outer !== document.body; outer = outer.parentElement) {
-    if (getComputedStyle(outer).overflowX !== 'visible') return false;
-  }
-  return true;
-}).map((e) => e.tagName + '#' + e.id + '.' + e.className).slice(0, 5)"""
-
-# The least contrast of a text with what is behind it, by WCAG's formula.
-_CONTRAST = """(() => {
-  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => (c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4))
-    .reduce((sum, c, k) => sum + c * [.2126, .7152, .0722][k], 0);
-  const ground = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
-  let least = [99];
-  for (const e of document.querySelectorAll('body *')) {
-    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.getClientRects().length || e.closest('svg, script, select')) continue;
-    const [x, y] = [light(parse(getComputedStyle(e).color)), light(ground(e))].sort((a, b) => b - a);
-    const ratio = (x + .05) / (y + .05);
-    if (ratio < least[0]) least = [ratio, e.textContent.slice(0, 40), e.className];
-  }
-  return least;
-})()"""
-
 
 def address(path):
     return path.resolve().as_uri()
@@ -64,9 +38,9 @@ def check_screens(page, path, pictures):
             assert not page.errors(), page.errors()
             page.run("document.getElementById('row-0').click()")
             assert page.run("document.querySelector('#detail .histogram') !== null")
-            wider = page.run(_WIDER)
+            wider = page.run(browser.WIDER)
             assert wider == [], (screen, theme, wider)
-            contrast = page.run(_CONTRAST)
+            contrast = page.run(browser.CONTRAST)
             assert contrast[0] >= 4.5, (screen, theme, contrast)
             ground = page.run("getComputedStyle(document.body).backgroundColor")
             assert (sum(map(int, ground[4:-1].split(","))) < 200) == (theme == "dark"), (theme, ground)
@@ -210,7 +184,7 @@ def main():
                     raise
             page.open(address(path))
             page.run("document.getElementById('row-0').click()")
-            assert not page.errors() and page.run(_WIDER) == [], (command, page.errors())
+            assert not page.errors() and page.run(browser.WIDER) == [], (command, page.errors())
     print("the page holds")
     return 0
 
