@@ -18,7 +18,7 @@ from . import _core, errors
 _core.set_errors(errors)
 
 from . import casting, graph, mdf, onnx, ray  # noqa: E402  (need the errors)
-from .loss import LossReport  # noqa: E402, I001  (first: type checkers then take `loss` for the function, not the module)
+from .loss import Losses, LossReport  # noqa: E402, I001  (first: type checkers then take `loss` for the function, not the module)
 from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
 from .casting import loss, parse  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
@@ -34,7 +34,7 @@ from .errors import (  # noqa: E402
     UnsupportedError,
 )
 from .explaining import Explanation, explain  # noqa: E402
-from .files import RawTensors, TensorFile, TensorInfo, inspect  # noqa: E402
+from .files import Inspection, RawTensors, TensorFile, TensorInfo, inspect  # noqa: E402
 from .files import open as open  # noqa: E402, A004  (as format)
 from .loading import load_file  # noqa: E402
 from .memory import result_memory  # noqa: E402
@@ -71,9 +71,9 @@ def c_library() -> str:
 
 
 __all__ = [
-    "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "FileError", "InternalError", "Job",
-    "KindError", "LossReport", "Outputs", "Part", "Plan", "RangeError", "RawTensors", "TensorDiff", "TensorFile",
-    "TensorInfo", "TensorSlice", "Unit", "UnsupportedError", "Writer", "c_library", "cast", "convert", "diff", "explain",
-    "finfo", "graph", "inspect", "load_file", "loss", "mdf", "onnx", "parse", "plan", "ray", "result_memory",
-    "save_file", "type_name", "type_names",
+    "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "FileError", "Inspection",
+    "InternalError", "Job", "KindError", "LossReport", "Losses", "Outputs", "Part", "Plan", "RangeError", "RawTensors",
+    "TensorDiff", "TensorFile", "TensorInfo", "TensorSlice", "Unit", "UnsupportedError", "Writer", "c_library", "cast",
+    "convert", "diff", "explain", "finfo", "graph", "inspect", "load_file", "loss", "mdf", "onnx", "parse",
+    "plan", "ray", "result_memory", "save_file", "type_name", "type_names",
 ]

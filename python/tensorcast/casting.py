@@ -18,7 +18,7 @@ import numpy as np
 from . import _core, arrays, frameworks, texts
 from .arguments import check_options, says_nearest
 from .errors import ArgumentError, KindError, UnsupportedError
-from .loss import LossReport
+from .loss import Losses, LossReport
 from .signatures import (
     CastArguments,
     FiniteOnlyNan,
@@ -245,8 +245,14 @@ def cast(
     return (result, LossReport(meter)) if meter is not None else result
 
 
-def loss(x: Any, to: TypeLike | None = None, **options: Unpack[LossArguments]) -> LossReport:
+@overload
+def loss(x: Any, to: list[Any] | tuple[Any, ...], **options: Unpack[CastArguments]) -> Losses: ...
+@overload
+def loss(x: Any, to: TypeLike | None = None, **options: Unpack[LossArguments]) -> LossReport: ...
+def loss(x: Any, to: Any = None, **options: Any) -> LossReport | Losses:
     """What the cast of `x` to a type would lose; takes `cast`'s options, `like` among them.
+
+    Of a list of types it is `Losses`: a dict of the types' names, which notebooks show as a table.
 
     Raises
     ------
@@ -261,10 +267,16 @@ def loss(x: Any, to: TypeLike | None = None, **options: Unpack[LossArguments]) -
     >>> import tensorcast as tc
     >>> tc.loss(np.linspace(0, 1, 5), "float4_e2m1fn").counts["to_zero"]
     1
+    >>> [report.verdict for report in tc.loss(np.linspace(0, 1, 5), ["float16", "int8"]).values()]
+    ['good', 'poor']
     """
     if "loss" in options:
         raise ArgumentError("loss is what this function gives: it is no option of it")
     check_options(options, "loss", cast)
+    if isinstance(to, (list, tuple)):
+        if not to:
+            raise ArgumentError("to is an empty list: give one type or more")
+        return Losses({type_name(each): loss(x, each, **options) for each in to})
     report: LossReport = cast(x, to, loss=True, **options)[1]
     return report
 

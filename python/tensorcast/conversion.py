@@ -5,22 +5,25 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import html
 import os
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from json import loads
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from . import _core, arrays, sources
+from . import _core, arrays, sources, tables
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
 from .errors import ArgumentError, KindError
-from .loss import LossReport
+from .loss import Losses, LossReport
 from .outputs import UNIT_BYTES, Outputs, Unit
-from .progress import Progress, callback
+from .progress import Progress, shown
 from .signatures import CastOptions, Group, Keep, Path, PlanOptions, RepackLayout, ScaleRule
 from .types import ScaledFormat, TypeLike
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 Rules = Mapping[str, TypeLike | ScaledFormat] | Iterable[tuple[str, TypeLike | ScaledFormat]]
 
@@ -109,7 +112,7 @@ class Plan:
         return list(self._core.notes())
 
     def run(self, *, overwrite: bool = False, loss: bool = True, threads: int | None = None,
-            progress: Progress | Any = None) -> dict[str, LossReport]:
+            progress: Progress = None) -> Losses:
         """Writes the outputs, whole or not at all.
 
         Parameters
@@ -120,14 +123,16 @@ class Plan:
             Measure what casts of numbers lose.
         threads : int, optional
             As `cast`.
-        progress : callable or tqdm, optional
-            Called with (bytes done, bytes in all, tensor's name) now and then, or an object that
-            has ``total`` and ``update``, as tqdm's bars. What it raises ends the run.
+        progress : bool, callable or tqdm, optional
+            True draws a bar: tqdm's where that is installed, else a line as the tool's; none where it
+            would be seen on neither a terminal nor a notebook. A callable is called with (bytes done,
+            bytes in all, tensor's name) now and then; an object that has ``total`` and ``update``, as
+            tqdm's bars, is moved. What it raises ends the run.
 
         Returns
         -------
-        dict of str to LossReport
-            Of each tensor that was cast from numbers to numbers.
+        Losses
+            A dict of names and reports, of each tensor that was cast from numbers to numbers.
 
         Raises
         ------
@@ -139,10 +144,9 @@ class Plan:
             At Ctrl-C; then too.
         """
         asked = arrays.thread_count(threads)
-        tell = self._teller(progress)
-        with self._lock:
+        with self._teller(progress) as tell, self._lock:
             losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked, tell)
-        return {self.jobs[job].name: LossReport(meter, gain_db) for job, meter, gain_db in losses}
+        return Losses({self.jobs[job].name: LossReport(meter, gain_db) for job, meter, gain_db in losses})
 
     def units(self, most_bytes: int = UNIT_BYTES) -> list[Unit]:
         """The work, cut for several processes: by the outputs' files, and these into units.
@@ -201,20 +205,22 @@ class Plan:
             made = _core.join(self._core, text(handle, "a handle"))
         return Outputs(self, made, self._lock)
 
-    def _teller(self, progress: Any) -> Any:
+    @contextmanager
+    def _teller(self, progress: Progress) -> Iterator[Callable[..., None] | None]:
         """What a run calls, for `progress`; refused where it is in such a call."""
         if self._telling == threading.get_ident():
             raise ArgumentError("progress runs the plan that runs it")
-        tell = callback(progress)
+        with shown(progress, os.path.basename(self.outputs[0].rstrip("/"))) as tell:
 
-        def told(*done: Any) -> None:
-            self._telling = threading.get_ident()
-            try:
-                tell(*done)
-            finally:
-                self._telling = None
+            def told(done: int, total: int, name: str) -> None:
+                assert tell is not None
+                self._telling = threading.get_ident()
+                try:
+                    tell(done, total, name)
+                finally:
+                    self._telling = None
 
-        return None if tell is None else told
+            yield None if tell is None else told
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [(job.name, job.action, " × ".join(map(str, job.shape)) or "scalar",
@@ -232,16 +238,31 @@ class Plan:
         return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
                          for row in rows)
 
-    def _repr_html_(self) -> str:
-        def row(cells: Iterable[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+    def to_frame(self) -> pd.DataFrame:
+        """The jobs as a pandas.DataFrame by `name`, with the columns of `Job`.
 
-        return ("<table>" + row(self._TITLES, "th")
-                + "".join(row(cells, "td") for cells in self._rows()) + "</table>")
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        return tables.frame({each.name: [getattr(job, each.name) for job in self.jobs] for each in fields(Job)}, "name")
+
+    def _repr_html_(self) -> str:
+        after = [job.bytes_after for job in self.jobs]
+        sizes = "" if None in after else (f"; {sum(job.bytes_before for job in self.jobs):,} bytes become "
+                                          f"{sum(size for size in after if size is not None):,}")
+        titles = ["tensor", "action", "shape", "from", "to", ">bytes before", ">after", "why"]
+        rows = ((tables.Name(job.name), job.action, job.shape, job.from_type, job.format or job.to_type, job.bytes_before,
+                 job.bytes_after, job.text or job.reason.replace("_", " ")) for job in self.jobs)
+        return tables.page(tables.table(f"{', '.join(self.outputs)}: {self._counted()}{sizes}", titles, rows, len(self.jobs)),
+                           *map(tables.line, self.notes))
+
+    def _counted(self) -> str:
+        return f"{len(self.jobs)} tensors, {sum(job.action != 'copy' for job in self.jobs)} of them changed"
 
     def __repr__(self) -> str:
-        cast = sum(job.action != "copy" for job in self.jobs)
-        return f"<Plan {', '.join(self.outputs)}: {len(self.jobs)} tensors, {cast} of them changed>"
+        return f"<Plan {', '.join(self.outputs)}: {self._counted()}>"
 
 
 def _inputs_of(json: str) -> list[str]:
@@ -389,13 +410,14 @@ def plan(
 
 def convert(src: Path, dst: Path, *, to: TypeLike | ScaledFormat | None = None, rules: Rules = (),
             overwrite: bool = False, loss: bool = True, threads: int | None = None,
-            progress: Progress | Any = None, **more: Unpack[PlanOptions]) -> dict[str, LossReport]:
+            progress: Progress = None, **more: Unpack[PlanOptions]) -> Losses:
     """Converts a file of tensors: `plan`, which has the arguments, and `Plan.run`.
 
     Returns
     -------
-    dict of str to LossReport
-        What each tensor that was cast lost; empty with ``loss=False``.
+    Losses
+        A dict of names and reports, what each tensor that was cast lost, which notebooks show as a table;
+        empty with ``loss=False``.
 
     Raises
     ------

@@ -5,17 +5,21 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _core, arrays, sources
+from . import _core, arrays, sources, tables
 from .arguments import flag, path_text, says_nearest, text
 from .errors import ArgumentError, KindError
 from .loss import Figures, LossReport
-from .progress import Progress, callback
+from .progress import Progress, shown
 from .signatures import Path
 from .types import TypeLike
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,44 @@ class Diff:
                 return one
         raise KeyError(name)
 
-    def __repr__(self) -> str:
+    def to_frame(self) -> pd.DataFrame:
+        """The tensors as a pandas.DataFrame by `name`, the worst first: how each stands, both sides' types and
+        shapes, how many elements differ, and the figures of their loss.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        columns: dict[str, list[Any]] = {"name": [one.name for one in self.tensors], "kind": [one.kind for one in self.tensors]}
+        for side in ("a", "b"):
+            for field in ("dtype", "layout", "shape", "bytes"):
+                columns[f"{field}_{side}"] = [getattr(getattr(one, side), field, None) for one in self.tensors]
+        columns |= {field: [getattr(one, field) for one in self.tensors] for field in ("elements", "different", "first")}
+        for figure in ("snr_db", "rmse", "max_abs_error", "max_rel_error"):
+            columns[figure] = [getattr(one.loss, figure, math.nan) for one in self.tensors]
+        return tables.frame(columns, "name")
+
+    def _told(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
-        return f"<Diff {'equal' if self.equal else 'not equal'}: {counts or 'no tensor'}>"
+        return f"{'equal' if self.equal else 'not equal'}: {counts or 'no tensor'}"
+
+    def _repr_html_(self) -> str:
+        titles = ["tensor", "", "A", "B", "shape", ">elements", ">different", ">max abs error", ">SNR"]
+
+        def row(one: TensorDiff) -> list[Any]:
+            a, b, loss = one.a, one.b, one.loss
+            types = [None if side is None else side.layout or side.type or side.dtype for side in (a, b)]
+            shapes = [side.shape for side in (a, b) if side is not None]
+            shape = shapes[0] if len({*shapes}) == 1 else " and ".join(map(str, shapes))
+            return [tables.Name(one.name), one.kind.replace("_", " "), *types, shape, one.elements, one.different,
+                    *((None, None) if loss is None else (loss.max_abs_error, tables.Decibels(loss.snr_db)))]
+
+        return tables.page(tables.table(self._told(), titles, map(row, self.tensors), len(self.tensors)),
+                           *map(tables.line, self.notes))
+
+    def __repr__(self) -> str:
+        return f"<Diff {self._told()}>"
 
 
 @says_nearest
@@ -112,7 +151,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
          assume_type: TypeLike | None = None, allow_hard_links: bool = False,
          root: str | None = None, root_of_b: str | None = None,
          storage_options: Mapping[str, Any] | None = None,
-         threads: int | None = None, progress: Progress | Any = None) -> Diff:
+         threads: int | None = None, progress: Progress = None) -> Diff:
     """Compares the tensors of two files or directories by their values, in bounded memory.
 
     Scales are applied; integers are compared as integers, all other numbers by value whatever their
@@ -173,14 +212,14 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
             raise ArgumentError(f"{name} is a list of texts, and not one")
         lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
     sides = [path_text(a, "a"), path_text(b, "b")]
-    with sources.lend(sides, storage_options):
+    with sources.lend(sides, storage_options), shown(progress, "diff") as tell:
         equal, tensors, notes = _core.diff({
             **lists, "a": sides[0], "b": sides[1], "rename": pairs,
             "ignore_scales": flag(ignore_scales, "ignore_scales"), "assume_type": assume_type,
             "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
             "root": None if root is None else text(root, "root"),
             "root_of_b": None if root_of_b is None else text(root_of_b, "root_of_b"),
-        }, arrays.thread_count(threads), callback(progress))
+        }, arrays.thread_count(threads), tell)
 
     def side(fields: Any) -> DiffSide | None:
         return None if fields is None else DiffSide(*fields)

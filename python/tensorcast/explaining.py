@@ -5,14 +5,13 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Unpack
 
 import numpy as np
 
-from . import _core, arrays
+from . import _core, arrays, tables
 from .arguments import CAST_OPTIONS, check_options
 from .errors import ArgumentError, KindError
 from .signatures import CastOptions
@@ -59,10 +58,9 @@ class Explanation:
     others: list[dict[str, Any]] = field(hash=False)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{each.name}</th><td>{html.escape(str(getattr(self, each.name)))}</td></tr>"
-            for each in fields(self) if each.name != "others")
-        return f"<table>{rows}</table>"
+        rows = [(each.name.replace("_", " "), str(getattr(self, each.name))) for each in fields(self)
+                if each.name not in ("to_type", "others")]
+        return tables.page(tables.facts(self.to_type, rows))
 
 
 def explain(value: Any, to: TypeLike, *, from_type: TypeLike | None = None,

@@ -10,15 +10,18 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from . import _core, arrays, frameworks, reading, sources
+from . import _core, arrays, frameworks, reading, sources, tables
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest, text
 from .errors import ArgumentError, KindError
 from .loss import LossReport
 from .signatures import CastOptions, Packed
 from .types import TypeLike, type_name
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 # ONNX's numbers of the types that a configuration says a model is built in.
 _BUILT_IN = {"float32": 1, "float16": 10, "float64": 11, "bfloat16": 16}
@@ -44,6 +47,29 @@ class TensorInfo:
     type: str | None
     shape: tuple[int, ...]
     nbytes: int
+
+
+class Inspection(list[TensorInfo]):
+    """What a file declares: a list of `TensorInfo`, and a table in notebooks; `inspect` gives one."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas.DataFrame by `name`, with the columns of `TensorInfo` and how many `elements` there are.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        columns: dict[str, list[Any]] = {each.name: [getattr(info, each.name) for info in self] for each in fields(TensorInfo)}
+        return tables.frame({**columns, "elements": [math.prod(info.shape) for info in self]}, "name")
+
+    def _table(self, caption: str) -> str:
+        rows = ((tables.Name(info.name), info.dtype, info.type, info.shape, math.prod(info.shape), info.nbytes) for info in self)
+        sizes = f"{len(self):,} tensors, {sum(info.nbytes for info in self):,} bytes"
+        return tables.table(f"{caption}{sizes}", ["tensor", "dtype", "type", "shape", ">elements", ">bytes"], rows, len(self))
+
+    def _repr_html_(self) -> str:
+        return tables.page(self._table(""))
 
 
 class _Opened:
@@ -216,9 +242,24 @@ class Tensors(Mapping[str, Any]):
         nbytes = arrays.packed_bytes(number, math.prod(one.shape)) if one.scaled else self._opened.sizes[one.index]
         return TensorInfo(one.name, one.dtype, type_name(number) if number else None, one.shape, nbytes)
 
-    def infos(self) -> list[TensorInfo]:
+    def infos(self) -> Inspection:
         """Of all tensors, in the file's order."""
-        return [self.info(name) for name in self]
+        return Inspection(self.info(name) for name in self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """What `infos` gives as a pandas.DataFrame.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        return self.infos().to_frame()
+
+    def _repr_html_(self) -> str:
+        if self._opened.core.closed:
+            return tables.page(tables.line(repr(self)))
+        return tables.page(self.infos()._table(f"{self._opened.path}: "))
 
     def __repr__(self) -> str:
         state = "closed" if self._opened.core.closed else f"{len(self)} tensors"
@@ -393,8 +434,8 @@ def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = N
 
 @says_nearest
 def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
-            root: str | None = None, storage_options: Mapping[str, Any] | None = None) -> list[TensorInfo]:
-    """What a file of tensors stores; reads its header alone.
+            root: str | None = None, storage_options: Mapping[str, Any] | None = None) -> Inspection:
+    """What a file of tensors stores, a list of `TensorInfo`; reads its header alone.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 from . import _core, arrays, files
 from .arguments import CAST_OPTIONS, check_options, flag, text
 from .errors import ArgumentError
+from .progress import Progress, shown
 from .signatures import CastOptions
 from .types import STRING, TypeLike
 
@@ -40,7 +41,7 @@ def is_cast(number: int, all_types: bool) -> bool:
 def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: str = "np", device: Any = None,
               select: Patterns = (), exclude: Patterns = (), all_types: bool = False, ignore_scales: bool = False,
               threads: int | None = None, assume_type: TypeLike | None = None, allow_hard_links: bool = False,
-              root: str | None = None, storage_options: Mapping[str, Any] | None = None,
+              root: str | None = None, storage_options: Mapping[str, Any] | None = None, progress: Progress = None,
               **options: Unpack[CastOptions]) -> dict[str, Any]:
     """Reads a file, or all files of a checkpoint's directory: a dict of the weights as the model knows them.
 
@@ -70,6 +71,8 @@ def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, frame
         As `cast`.
     assume_type, allow_hard_links, root, storage_options
         As `open`.
+    progress : bool, callable or tqdm, optional
+        As `Plan.run`, tensor by tensor, in bytes of the file.
 
     Returns
     -------
@@ -106,8 +109,13 @@ def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, frame
         names = _chosen(rows, select, "select") if select else set(infos)
         names -= _chosen(rows, exclude, "exclude")
         loaded: dict[str, Any] = {}
-        for name in infos:
-            if name in names:
-                wanted = to if number is not None and is_cast(numbers[name], every) else None
-                loaded[name] = view.get_tensor(name, to=wanted, threads=asked, **options)
+        done, total = 0, sum(infos[name].nbytes for name in names)
+        with shown(progress, os.path.basename(os.fsdecode(path))) as tell:
+            for name in infos:
+                if name in names:
+                    wanted = to if number is not None and is_cast(numbers[name], every) else None
+                    loaded[name] = view.get_tensor(name, to=wanted, threads=asked, **options)
+                    done += infos[name].nbytes
+                    if tell is not None:
+                        tell(done, total, name)
     return loaded

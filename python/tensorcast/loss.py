@@ -5,12 +5,15 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import html
 import math
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, tables
 from .errors import ArgumentError, KindError
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 
 class LossReport:
@@ -146,25 +149,116 @@ class LossReport:
             return "?"  # the squares leave float64
         return "∞" if self.snr_db == math.inf else f"{self.snr_db:.1f} dB"
 
-    def _repr_html_(self) -> str:
-        def text(figure: float) -> str:
-            return "–" if math.isnan(figure) else f"{figure:.6g}"
+    def to_frame(self) -> pd.DataFrame:
+        """The figures as one row of a pandas.DataFrame, the counts each in a column of its own.
 
-        rows = [("elements", f"{self.elements:,}")]
-        rows += [(name, f"{count:,}") for name, count in self.counts.items() if count]
-        rows += [("SNR", self._snr_text()), ("RMSE", text(self.rmse)),
-                 ("max abs error", text(self.max_abs_error)),
-                 ("max rel error", text(self.max_rel_error)), ("verdict", self.verdict)]
-        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
-                        for name, value in rows)
-        title = html.escape(f"{self.from_type or 'several'} → {self.to_type}")
-        return f"<table><caption>{title}</caption>{cells}</table>"
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        return tables.frame(_columns([self]))
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[Any, ...]] = [("elements", self.elements, "", "")]
+        rows += [(name.replace("_", " "), count, tables.Share(count / self.elements), _where(self.first.get(name)))
+                 for name, count in self.counts.items() if count]
+        rows += [("SNR", tables.Figure(self._snr_text()), "", ""), ("RMSE", self.rmse, "", ""),
+                 ("max abs error", self.max_abs_error, "", _where(self.max_abs_example)),
+                 ("max rel error", self.max_rel_error, "", _where(self.max_rel_example)),
+                 ("verdict", tables.Verdict(self.verdict), "", "")]
+        return tables.page(tables.facts(f"{self.from_type or 'several'} → {self.to_type}", rows))
 
 
 def _finite(figures: Any) -> Any:
     if isinstance(figures, dict):
         return {name: _finite(value) for name, value in figures.items()}
     return None if isinstance(figures, float) and not math.isfinite(figures) else figures
+
+
+def _where(example: dict[str, Any] | None) -> str:
+    """The first element of a kind, or the one of an extreme: its place, and what became of it."""
+    if example is None:
+        return ""
+    place = f"[{example['index']:,}]"
+    return f"{place} {example['source']:.6g} → {example['result']:.6g}" if "source" in example else place
+
+
+_WORST_FIRST = {"lost": 0, "poor": 1, "good": 2}
+# What takes a value away, as people read it.
+_TAKEN = (("→ zero", ("to_zero",)), ("at the limit", ("to_limit",)), ("→ Inf", ("to_infinity",)),
+          ("→ NaN", ("to_nan",)), ("wrapped", ("wrapped",)))
+
+
+class Losses(dict[str, LossReport]):
+    """What several casts lost, by the tensors' names, or by the types' where `loss` was asked for several:
+    a dict, and a table in notebooks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tensorcast as tc
+    >>> losses = tc.loss(np.float32([0.1, 448, 512, -1e-9]), ["bfloat16", "float8_e4m3fn"])
+    >>> {name: report.verdict for name, report in losses.items()}
+    {'bfloat16': 'good', 'float8e4m3fn': 'lost'}
+    >>> losses.worst_first()[0][0]
+    'float8e4m3fn'
+    """
+
+    def worst_first(self) -> list[tuple[str, LossReport]]:
+        """The pairs of a name and its report, by verdict and SNR."""
+        return sorted(self.items(), key=lambda each: (
+            _WORST_FIRST[each[1].verdict], -math.inf if math.isnan(each[1].snr_db) else each[1].snr_db))
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas.DataFrame of all figures: a row for each report, in the order of the dict, by `name`; each
+        count in a column of its own.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        return tables.frame({"name": list(self), **_columns(self.values())}, "name")
+
+    def _repr_html_(self) -> str:
+        reports = self.worst_first()
+        taken = [(title, kinds) for title, kinds in _TAKEN
+                 if any(report.counts[kind] for _, report in reports for kind in kinds)]
+        titles = ["name", "verdict", ">SNR", "from", "to", ">values", ">not exact", *[f">{title}" for title, _ in taken],
+                  ">max rel error"]
+
+        def row(name: str, report: LossReport) -> list[Any]:
+            def share(count: int) -> tables.Share:
+                return tables.Share(count / report.elements if report.elements else 0)
+
+            kept = report.counts["exact"] + report.counts["nan"]
+            return [tables.Name(name), tables.Verdict(report.verdict), tables.Decibels(report.snr_db), report.from_type,
+                    report.to_type, report.elements, share(report.elements - kept),
+                    *[share(sum(report.counts[kind] for kind in kinds)) for _, kinds in taken], report.max_rel_error]
+
+        verdicts = [report.verdict for report in self.values()]
+        told = ", ".join(f"{verdicts.count(each)} {each}" for each in _WORST_FIRST if each in verdicts)
+        return tables.page(tables.table(f"{_casts(len(self))}: {told or 'nothing was measured'}", titles,
+                                        (row(*each) for each in reports), len(self)))
+
+
+def _casts(count: int) -> str:
+    return "1 cast" if count == 1 else f"{count:,} casts"
+
+
+def _columns(reports: Iterable[LossReport]) -> Mapping[str, list[Any]]:
+    """The figures of reports, each a column; the counts too. Examples, which are dicts, stay behind."""
+    given = list(reports)
+    kinds = _core.LossMeter(1, 1, {}).report()["counts"]
+    columns: dict[str, list[Any]] = {}
+    for name in LossReport.__annotations__:
+        if name == "counts":
+            columns |= {kind: [report.counts[kind] for report in given] for kind in kinds}
+        elif name != "first" and not name.endswith("_example"):
+            columns[name] = [getattr(report, name) for report in given]
+    columns["gain_db"] = [math.nan if gain is None else gain for gain in columns["gain_db"]]
+    return columns
 
 
 class Figures:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _core, arrays
+from . import _core, arrays, tables
 from .arguments import flag, path_text, says_nearest
 from .errors import ArgumentError, KindError, UnsupportedError
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ def ordered_tensors(given: Any, infos: list[ValueInfo], what: str) -> list[Any]:
     return [None if x is None else arrays.tensor(x) for x in listed]
 
 
+_REMOVED = ("rule", "op_type", "node", "output", "graph", "from_type", "to_type")
+
+
 @dataclass(frozen=True)
 class OptimizeReport:
     """What `optimize` did; docs/optimize.md has the rules.
@@ -78,6 +84,25 @@ class OptimizeReport:
     model_bytes_after: int
     casts_rerouted: int
     notes: list[str]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The nodes that were removed as a pandas.DataFrame, with the members of `removed`.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        return tables.frame({name: [each[name] for each in self.removed] for name in _REMOVED})
+
+    def _repr_html_(self) -> str:
+        counted = [(name, getattr(self, f"{key}_before"), getattr(self, f"{key}_after")) for name, key in
+                   (("nodes", "nodes"), ("casts", "casts"), ("bytes moved", "bytes_moved"), ("bytes of the model", "model_bytes"))]
+        rows = ([each[name] for name in _REMOVED] for each in self.removed)
+        kept = [tables.line(f"{count:,} kept: {why}") for why, count in self.kept.items()]
+        return tables.page(tables.table("What optimize did", ["", ">before", ">after"], counted, len(counted)), *kept,
+                           tables.table("Removed", [name.replace("_", " ") for name in _REMOVED], rows, len(self.removed)),
+                           *map(tables.line, self.notes))
 
 
 @says_nearest

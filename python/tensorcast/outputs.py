@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from . import _core, arrays
 from .arguments import flag
 from .errors import ArgumentError, KindError
-from .loss import LossReport
+from .loss import Losses, LossReport
 from .progress import Progress
 
 UNIT_BYTES = 256 << 20
@@ -77,7 +78,7 @@ class PlanOfOutputs(Protocol):
     _core: Any
     jobs: list[Any]
 
-    def _teller(self, progress: Any) -> Any: ...
+    def _teller(self, progress: Progress) -> AbstractContextManager[Any]: ...
 
 
 class Outputs:
@@ -122,7 +123,7 @@ class Outputs:
         return self._handle
 
     def run(self, what: Unit | Iterable[Range], *, loss: bool = True, threads: int | None = None,
-            progress: Progress | Any = None) -> Part:
+            progress: Progress = None) -> Part:
         """Reads, casts and writes a unit or ranges; they may be run again, with the same bytes.
 
         When it returns, the bytes are on their disk.
@@ -150,15 +151,14 @@ class Outputs:
         """
         ranges = what.ranges if isinstance(what, Unit) else _ranges(what)
         asked = arrays.thread_count(threads)
-        tell = self._plan._teller(progress)
         measures = flag(loss, "loss")
         core = self._open()
-        with self._lock:
+        with self._plan._teller(progress) as tell, self._lock:
             losses = core.run(list(ranges), measures, asked, tell)
         found = tuple((job, LossReport(meter, gain_db)) for job, meter, gain_db in losses)
         return Part(ranges, found if measures else None)
 
-    def commit(self, parts: Iterable[Part]) -> dict[str, LossReport]:
+    def commit(self, parts: Iterable[Part]) -> Losses:
         """Gives the outputs their names, after every range of every job was run: `parts` says so.
 
         Parameters
@@ -168,7 +168,7 @@ class Outputs:
 
         Returns
         -------
-        dict of str to LossReport
+        Losses
             As `Plan.run`: the parts' merged; empty where none was measured.
 
         Raises
@@ -225,11 +225,11 @@ class Outputs:
                     raise ArgumentError(f"{self._plan.jobs[job].name!r}: element {min(first, at)} is in {where}")
                 at += some
 
-    def _merged(self, parts: list[Part]) -> dict[str, LossReport]:
+    def _merged(self, parts: list[Part]) -> Losses:
         merged: dict[int, LossReport] = {}
         for job, report in (loss for part in parts for loss in part.losses or ()):
             merged[job] = merged[job].merge(report) if job in merged else report
-        return {self._plan.jobs[job].name: merged[job] for job in sorted(merged)}
+        return Losses({self._plan.jobs[job].name: merged[job] for job in sorted(merged)})
 
 
 def _ranges(given: Iterable[Range]) -> tuple[Range, ...]:

@@ -17,16 +17,16 @@ import contextlib
 import importlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from . import _core, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text
 from .conversion import Plan, Rules, plan
 from .errors import ArgumentError, ContentsError, Error, FileError, UnsupportedError, reworded
-from .loss import LossReport
+from .loss import Losses
 from .outputs import UNIT_BYTES, Outputs, Part, Unit
-from .progress import Progress, callback
+from .progress import Progress, shown
 from .signatures import Path, PlanOptions
 from .types import ScaledFormat, TypeLike
 
@@ -47,13 +47,13 @@ def convert(
     rules: Rules = (),
     overwrite: bool = False,
     loss: bool = True,
-    progress: Progress | Any = True,
+    progress: Progress = True,
     cpus: int = 1,
     max_retries: int = 3,
     unit_bytes: int = UNIT_BYTES,
     task_options: Mapping[str, Any] | None = None,
     **more: Unpack[PlanOptions],
-) -> dict[str, LossReport]:
+) -> Losses:
     """Converts a file or a checkpoint's directory by tasks of a Ray cluster: same bytes, same reports as
     `tensorcast.convert` gives.
 
@@ -67,8 +67,8 @@ def convert(
         a .safetensors, .npy, .pb or .gguf; src may be a URL, which each machine reads by itself.
     to, rules, overwrite, loss
         As `tensorcast.convert`.
-    progress : callable, tqdm or bool
-        As `Plan.run`, unit by unit; True is a bar of tqdm's, where that is installed.
+    progress : bool, callable or tqdm
+        As `Plan.run`, unit by unit.
     cpus : int
         What a task takes of its machine, and on how many threads it runs.
     max_retries : int
@@ -82,7 +82,7 @@ def convert(
 
     Returns
     -------
-    dict of str to LossReport
+    Losses
         As `tensorcast.convert`.
 
     Raises
@@ -116,7 +116,9 @@ def convert(
     ray = _ray()
     made = plan(src, dst, to=to, rules=rules, **more)
     units = made.units(unit_bytes)
-    with contextlib.closing(_Teller(made, units, progress)) as teller, made.begin(overwrite=overwrite) as outputs:
+    title = os.path.basename(made.outputs[0].rstrip("/"))
+    with shown(progress, title) as tell, made.begin(overwrite=overwrite) as outputs:
+        teller = _Teller(units, tell)
         shared = _shared(made, outputs, measures, cpus, more.get("storage_options"))
         if not ray.is_initialized():
             ray.init()
@@ -204,25 +206,15 @@ class _Tasks:
 
 
 class _Teller:
-    """How far the units are, for a callable, a bar, or tqdm's own."""
+    """How far the units are."""
 
-    def __init__(self, made: Plan, units: list[Unit], progress: Any) -> None:
-        self._done, self._all = 0, sum(unit.nbytes for unit in units)
-        self._bar: Any = None  # which is our own to close
-        if progress is True:
-            with contextlib.suppress(ImportError):
-                self._bar = importlib.import_module("tqdm.auto").tqdm(
-                    total=self._all, unit="B", unit_scale=True, desc=os.path.basename(made.outputs[0].rstrip("/")))
-        self._tell = callback(self._bar if isinstance(progress, bool) else progress)
+    def __init__(self, units: list[Unit], tell: Callable[[int, int, str], object] | None) -> None:
+        self._done, self._all, self._tell = 0, sum(unit.nbytes for unit in units), tell
 
     def tell(self, unit: Unit) -> None:
         self._done += unit.nbytes
         if self._tell is not None:
             self._tell(self._done, self._all, unit.name)
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 def _whole_path(path: Any, what: str) -> str:

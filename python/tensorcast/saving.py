@@ -5,6 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 from collections.abc import Mapping
 from typing import Any, Unpack
@@ -15,6 +17,7 @@ from . import _core, arrays, files, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
 from .errors import ArgumentError, KindError, UnsupportedError, first_line
 from .loading import is_cast
+from .progress import Progress, shown
 from .signatures import CastOptions
 from .types import STRING, TypeLike, type_name
 
@@ -68,7 +71,7 @@ def _opened(path: str | os.PathLike[str], declared: list[_Declared], metadata: M
 
 def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None, *,
               to: TypeLike | None = None, all_types: bool = False, overwrite: bool = False, threads: int | None = None,
-              **options: Unpack[CastOptions]) -> None:
+              progress: Progress = None, **options: Unpack[CastOptions]) -> None:
     """Writes arrays to a file, in the format that its ending says; whole, or not at all.
 
     They are written one after the other, from where they are: what has gaps, or another order of
@@ -92,6 +95,8 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
         Replace a file that exists.
     threads, **options
         As `cast`.
+    progress : bool, callable or tqdm, optional
+        As `Plan.run`, tensor by tensor, in bytes of the file; texts are not counted.
 
     Raises
     ------
@@ -124,8 +129,10 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
         own, shape = _declared(tensors, _unicode(name, "a tensor's name"))
         texts = _core.Texts(_source(tensors[name], name).given()) if own == STRING else None
         declared.append((name, number if number is not None and is_cast(own, every) else own, shape, texts))
-    writer = _opened(path, declared, metadata, overwrite)
-    try:
+    sizes = [arrays.packed_bytes(own, math.prod(shape)) if texts is None else 0 for _, own, shape, texts in declared]
+    done, total = 0, sum(sizes)
+    with (contextlib.closing(_opened(path, declared, metadata, overwrite)) as writer,
+          shown(progress, os.path.basename(os.fsdecode(path))) as tell):
         for index, (name, _, shape, texts) in enumerate(declared):
             if texts is not None:
                 writer.write_texts(index, texts)
@@ -134,9 +141,10 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
             if source.shape != shape:
                 raise ArgumentError(f"tensor {name!r} has changed its shape from {shape} to {source.shape}")
             writer.write(index, source.given(), source.number, source.packed, options, asked)
+            done += sizes[index]
+            if tell is not None:
+                tell(done, total, name)
         writer.commit()
-    finally:
-        writer.close()
 
 
 class Writer:

@@ -19,6 +19,7 @@ import pytest
 import ray
 import ray.cluster_utils
 import tensorcast as tc
+from tensorcast import progress
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -120,8 +121,11 @@ def test_what_progress_raises_ends_it(checkpoint):
         convert(checkpoint[0], cpus=0)
 
 
-def test_a_bar(checkpoint, capfd):
+def test_a_bar(checkpoint, capfd, monkeypatch):
     convert(checkpoint[0], progress=True)
+    assert capfd.readouterr().err.count("%") == 0  # nobody looks
+    monkeypatch.setattr(progress, "_place", lambda: "terminal")
+    convert(checkpoint[0], progress=True, overwrite=True)
     assert re.search(r"out: 100%.*18\.\dM/18\.\dM", capfd.readouterr().err)
 
 

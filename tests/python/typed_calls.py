@@ -11,6 +11,7 @@ from typing import Any, assert_type
 import ml_dtypes
 import numpy as np
 import tensorcast as tc
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,6 +27,7 @@ assert_type(tc.cast([1, 2], like=x), Array)
 assert_type(tc.cast(x, out=codes), np.ndarray[tuple[int, int], np.dtype[np.uint8]])
 assert_type(tc.loss(x, "bf16", saturate=False), tc.LossReport)
 assert_type(tc.loss(x, like=x), tc.LossReport)
+assert_type(tc.loss(x, ["bf16", np.float16]), tc.Losses)
 
 
 class Tensor:
@@ -59,7 +61,10 @@ tc.cast(codes, "float32", from_type="float8_e4m3fn", fnuz_infinity="nan", string
 
 # Files.
 losses: dict[str, tc.LossReport] = tc.convert("a", "b", to="nvfp4", keep=["norms"], saturate=False, overwrite=True,
-                                              rules={"a": "bf16"})
+                                              rules={"a": "bf16"}, progress=True)
+assert_type(tc.plan("a", "b").run(progress=lambda done, total, name: print(name, done / total)), tc.Losses)
+tc.diff("a", "b", progress=tqdm(desc="diff"))
+infos: list[tc.TensorInfo] = tc.inspect("a")
 tc.plan("a", "b", rules=[("a", "bf16"), ("b", np.float16)], scale_rule="mse", group=32).run(overwrite=True)
 with tc.open("a") as file:
     assert_type(file.get_tensor("w", loss=True, packed="in"), tuple[Any, tc.LossReport])
@@ -72,7 +77,7 @@ tc.cast(x, "int8", packed="both")  # wrong: cast
 tc.cast(x)  # wrong: cast
 tc.cast(x, x)  # wrong: cast
 tc.cast(x, 1.5)  # wrong: cast
-tc.loss(x, "int8", round_mode="even")  # wrong: round_mode
+tc.loss(x, "int8", round_mode="even")  # wrong: loss
 tc.loss(x, "int8", loss=True)  # wrong: "loss"
 tc.parse(["1"], "int8", loss=True)  # wrong: "loss"
 tc.format(x, "numpyy")  # wrong: "format"|"style"
@@ -80,6 +85,7 @@ tc.explain("1", "int8", integer_overflow="clip")  # wrong: integer_overflow
 tc.convert("a", "b", to="int8", overwite=True)  # wrong: overwite
 tc.ray.convert("a", "b", overwite=True)  # wrong: overwite
 tc.plan("a", "b", overwrite=True)  # wrong: overwrite
+tc.plan("a", "b").run(progress="yes")  # wrong: progress|"run"
 tc.plan("a", "b", keep=["norm"])  # wrong: List item|"keep"
 tc.plan("a", "b", scale_rule="max")  # wrong: scale_rule
 tc.open("a").get_tensor("w", to="int8", round_mode="even")  # wrong: get_tensor|round_mode

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
-from .. import _core, arrays
+from .. import _core, arrays, tables
 from ..arguments import count, flag, path_text, real, text
 from ..errors import KindError
 from ..models import OptimizeReport, source_of
 from ..signatures import RoundMode
 from ..types import TypeLike
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 Dimension = int | str | None
 Key = int | str | None
@@ -87,6 +90,19 @@ def _node(fields: tuple[Any, ...]) -> Node:
 
 def _details(fields: tuple[Any, ...]) -> ValueDetails:
     return ValueDetails(Value(*fields[0]), *fields[1:])
+
+
+def _shape_text(shape: tuple[Dimension, ...] | None) -> str:
+    return "" if shape is None else f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def _options(node: Node) -> str:
+    """What of a cast is not as it usually is."""
+    if not node.is_cast:
+        return ""
+    usual = {"saturate": True, "round_mode": "up", "training": True, "lda_coeff": 1.0}
+    given = {name: getattr(node, name) for name in usual}
+    return ", ".join(f"{name}={value}" for name, value in given.items() if value != usual[name])
 
 
 class Graph:
@@ -442,6 +458,41 @@ class Graph:
         '0,same,Identity,int8,int8,,,,'
         """
         return str(self._core.summary(flag(csv, "csv")))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The nodes as a pandas.DataFrame, in the order in which they run, with the columns of `Node`; what
+        they read and give by its names.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        names, nodes = self._names(), self.nodes()
+        columns: dict[str, list[Any]] = {each.name: [getattr(node, each.name) for node in nodes] for each in fields(Node)}
+        for field in ("inputs", "outputs"):
+            columns[field] = [tuple(names.get(value) for value in values) for values in columns[field]]
+        return tables.frame(columns, "index")
+
+    def _names(self) -> dict[Value | None, str]:
+        return {details.value: details.name for details in self.values()}
+
+    def _repr_html_(self) -> str:
+        names, nodes = self._names(), self.nodes()
+
+        def listed(values: Sequence[Value | None]) -> tables.Name:
+            return tables.Name(", ".join(names.get(value, "–") for value in values))
+
+        def ends(values: list[Value]) -> str:
+            return ", ".join(f"{one.name}: {one.type or '?'}{_shape_text(one.shape)}" for one in map(self.value, values))
+
+        rows = ((tables.Name(node.name), node.op_type, node.from_type, node.to_type, listed(node.inputs), listed(node.outputs),
+                 _options(node)) for node in nodes)
+        return tables.page(
+            tables.facts(f"Graph, opset {self.opset}, {len(nodes):,} nodes",
+                         [("inputs", tables.Name(ends(self.inputs))), ("outputs", tables.Name(ends(self.outputs)))]),
+            tables.table("Nodes, in the order in which they run",
+                         ["node", "operator", "from", "to", "reads", "gives", "options"], rows, len(nodes)))
 
     def __repr__(self) -> str:
         return f"<Graph: opset {self.opset}, {len(self.nodes())} nodes>"
