@@ -17,6 +17,7 @@ void BindJax(nanobind::module_& m);
 void BindArrays(nanobind::module_& m);
 void BindTexts(nanobind::module_& m);
 void BindExplain(nanobind::module_& m);
+void BindExponents(nanobind::module_& m);
 void BindFiles(nanobind::module_& m);
 void BindFileSystem(nanobind::module_& m);
 void BindConversion(nanobind::module_& m);

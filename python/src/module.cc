@@ -23,6 +23,7 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindArrays(m);
   BindTexts(m);
   BindExplain(m);
+  BindExponents(m);
   BindFiles(m);
   BindFileSystem(m);
   BindConversion(m);

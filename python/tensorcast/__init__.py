@@ -36,9 +36,11 @@ from .errors import (  # noqa: E402
 from .explaining import Explanation, explain  # noqa: E402
 from .files import Inspection, RawTensors, TensorFile, TensorInfo, inspect  # noqa: E402
 from .files import open as open  # noqa: E402, A004  (as format)
+from .histograms import Exponents, exponents  # noqa: E402
 from .loading import load_file  # noqa: E402
 from .memory import result_memory  # noqa: E402
 from .outputs import Outputs, Part, Unit  # noqa: E402
+from .plotting import plot_exponents, plot_loss  # noqa: E402
 from .reading import TensorSlice  # noqa: E402
 from .saving import Writer, save_file  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
@@ -71,9 +73,9 @@ def c_library() -> str:
 
 
 __all__ = [
-    "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "FileError", "Inspection",
+    "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "Exponents", "FileError", "Inspection",
     "InternalError", "Job", "KindError", "LossReport", "Losses", "Outputs", "Part", "Plan", "RangeError", "RawTensors",
     "TensorDiff", "TensorFile", "TensorInfo", "TensorSlice", "Unit", "UnsupportedError", "Writer", "c_library", "cast",
-    "convert", "diff", "explain", "finfo", "graph", "inspect", "load_file", "loss", "mdf", "onnx", "parse",
-    "plan", "ray", "result_memory", "save_file", "type_name", "type_names",
+    "convert", "diff", "explain", "exponents", "finfo", "graph", "inspect", "load_file", "loss", "mdf", "onnx", "parse",
+    "plan", "plot_exponents", "plot_loss", "ray", "result_memory", "save_file", "type_name", "type_names",
 ]

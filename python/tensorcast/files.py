@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from . import _core, arrays, frameworks, reading, sources, tables
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest, text
 from .errors import ArgumentError, KindError
+from .histograms import Exponents
 from .loss import LossReport
 from .signatures import CastOptions, Packed
 from .types import TypeLike, type_name
@@ -255,6 +256,34 @@ class Tensors(Mapping[str, Any]):
             pandas is not installed.
         """
         return self.infos().to_frame()
+
+    def exponents(self, name: str, *, ignore_scales: bool = False) -> Exponents:
+        """How many values of a tensor have which exponent, as `tensorcast.exponents` of an array: all are
+        read, scales applied, in bounded memory.
+
+        Parameters
+        ----------
+        name, ignore_scales
+            As `get_tensor`.
+
+        Raises
+        ------
+        ArgumentError, FileError, ContentsError
+            As `get_tensor`.
+        UnsupportedError
+            Also of texts and of types that tensorcast does not know.
+
+        Examples
+        --------
+        >>> import numpy as np, tempfile, pathlib
+        >>> import tensorcast as tc
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npy"
+        >>> np.save(path, np.float32([0.1, 512, 600]))
+        >>> with tc.open(path) as f:
+        ...     f.exponents("w").beside("float8_e4m3fn").beyond
+        2
+        """
+        return reading.count_exponents(self._opened.core, self._find(name, None, flag(ignore_scales, "ignore_scales")))
 
     def _repr_html_(self) -> str:
         if self._opened.core.closed:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, arrays, casting, frameworks
+from . import _core, arrays, casting, frameworks, histograms
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .signatures import Packed
@@ -132,6 +132,21 @@ def read(core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> Any:
     else:
         result = place.put(made, target, packed)
     return result if meter is None else (result, LossReport(meter))
+
+
+def count_exponents(core: Any, one: Stored) -> histograms.Exponents:
+    """The exponents of all values, a piece at a time."""
+    number = _FLOAT64 if one.scaled else one.number
+    if number in (0, STRING):
+        raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, which has no exponents")
+    counts = _core.ExponentCounts()
+    elements = math.prod(one.shape)
+    memory = np.empty(min(_AT_ONCE, elements), _core.type_dtype(number))
+    for first in range(0, elements, _AT_ONCE):
+        piece = memory[:min(_AT_ONCE, elements - first)]
+        core.read_numbers(one.index, one.scaled, first, piece.size, piece, number, {}, False, None, None)
+        counts.add(piece, number, piece.size, False)
+    return histograms.exponents_of(counts, number)
 
 
 class TensorSlice:

@@ -42,7 +42,7 @@ def body(tmp_path_factory):
     graph = tc.graph.Graph()
     graph.mark_output(graph.cast(graph.add_input(HOSTILE[1], "float32"), "int8", name=HOSTILE[0]), "y")
     things = [plan, losses, *losses.values(), tc.Losses(dict.fromkeys(HOSTILE, tc.loss(x, "int4"))), tc.inspect(folder / "a.safetensors"),
-              tc.diff(folder / "a.safetensors", folder / "b.safetensors"), graph, tc.explain("1e-30", "float16")]
+              tc.diff(folder / "a.safetensors", folder / "b.safetensors"), graph, tc.exponents(x), tc.explain("1e-30", "float16")]
     return "".join(f"<div>{each._repr_html_()}</div>" for each in things)
 
 

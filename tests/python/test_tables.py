@@ -210,8 +210,11 @@ def test_nothing_is_imported_before_it_is_asked_for():
     assert told == "set()\n"
 
 
-@pytest.mark.parametrize(("package", "call"), [("pandas", "report.to_frame()"), ("pandas", "tc.Losses(a=report).to_frame()")])
+@pytest.mark.parametrize(("package", "call"), [("pandas", "report.to_frame()"), ("pandas", "tc.Losses(a=report).to_frame()"),
+                                               ("pandas", "tc.exponents([1.5]).to_frame()"), ("matplotlib", "tc.plot_loss(report)"),
+                                               ("matplotlib", "tc.plot_exponents([1.5])")])
 def test_what_is_not_installed_is_said(package, call):
     program = f"import sys; sys.modules['{package}'] = None; import tensorcast as tc; report = tc.loss([1.5], 'int8'); {call}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert f"ImportError: to_frame needs {package}, which cannot be imported: pip install {package}" in done.stderr
+    what = call.partition("(")[0].rpartition(".")[2] if package == "matplotlib" else "to_frame"
+    assert f"ImportError: {what} needs {package}, which cannot be imported: pip install {package}" in done.stderr

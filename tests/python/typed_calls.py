@@ -28,6 +28,7 @@ assert_type(tc.cast(x, out=codes), np.ndarray[tuple[int, int], np.dtype[np.uint8
 assert_type(tc.loss(x, "bf16", saturate=False), tc.LossReport)
 assert_type(tc.loss(x, like=x), tc.LossReport)
 assert_type(tc.loss(x, ["bf16", np.float16]), tc.Losses)
+assert_type(tc.exponents(x), tc.Exponents)
 
 
 class Tensor:
@@ -64,6 +65,8 @@ losses: dict[str, tc.LossReport] = tc.convert("a", "b", to="nvfp4", keep=["norms
                                               rules={"a": "bf16"}, progress=True)
 assert_type(tc.plan("a", "b").run(progress=lambda done, total, name: print(name, done / total)), tc.Losses)
 tc.diff("a", "b", progress=tqdm(desc="diff"))
+tc.plot_loss(losses, most=3).set_title("What float8 costs")
+tc.plot_exponents(x, ["bf16", np.float16])
 infos: list[tc.TensorInfo] = tc.inspect("a")
 tc.plan("a", "b", rules=[("a", "bf16"), ("b", np.float16)], scale_rule="mse", group=32).run(overwrite=True)
 with tc.open("a") as file:
@@ -86,6 +89,7 @@ tc.convert("a", "b", to="int8", overwite=True)  # wrong: overwite
 tc.ray.convert("a", "b", overwite=True)  # wrong: overwite
 tc.plan("a", "b", overwrite=True)  # wrong: overwrite
 tc.plan("a", "b").run(progress="yes")  # wrong: progress|"run"
+tc.plot_loss(x)  # wrong: plot_loss|losses
 tc.plan("a", "b", keep=["norm"])  # wrong: List item|"keep"
 tc.plan("a", "b", scale_rule="max")  # wrong: scale_rule
 tc.open("a").get_tensor("w", to="int8", round_mode="even")  # wrong: get_tensor|round_mode
