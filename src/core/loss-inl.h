@@ -34,7 +34,9 @@ struct Ahead {
   HWY_INLINE void Ask(std::size_t parts) {
     for (Lines* side : {&sources, &results}) {
       const std::size_t end = std::min(side->bytes, side->done + side->bytes / parts);
-      for (; side->done < end; side->done += kLine) hwy::Prefetch(side->first + side->done);
+      std::size_t done = side->done;
+      for (; done < end; done += kLine) hwy::Prefetch(side->first + done);
+      side->done = done;
     }
   }
   void AskForAll() { Ask(1); }

@@ -1,4 +1,4 @@
-// Measuring loss in float32 lanes: elements whose sources and results are float32 values, finite
+// Measuring loss in float32 lanes: whole blocks whose sources and results are float32 values, finite
 // and in the range. Included once per target.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -10,13 +10,16 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
+#include "core/code_ranges-inl.h"
 #include "core/lanes-inl.h"
+#include "core/loss-inl.h"
 #include "core/route.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,218 +33,266 @@ constexpr bool IsFloat32Loss(const TypeInfo& from, const TypeInfo& to) {
   return FitsFloat32(from) && FitsFloat32(to) && to.type_class != TypeClass::kBool && to.has_zero;
 }
 
-// What an ordinary element is held against, as the bits of float32 magnitudes.
-struct Float32Limits {
-  Float32Limits(const TypeInfo& from, const TypeInfo& to, const LossParams& params, bool lossless)
-      : digits(from.is_float() ? from.mantissa_bits + 1 : from.bits),
-        least_unit(from.is_float() ? 1 - from.bias - from.mantissa_bits : 0),
-        least_normal(std::bit_cast<std::uint32_t>(static_cast<float>(params.least_normal))),
-        is_signed(to.has_sign || lossless),
-        to_float(params.to_float) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    double end = kInfinity;  // the range's are NaN where it has none
-    if (!lossless && params.beyond_high < end) end = params.beyond_high;
-    if (!lossless && is_signed && -params.beyond_low < end) end = -params.beyond_low;
-    auto nearest = static_cast<float>(end);
-    if (static_cast<double>(nearest) > end) nearest = std::nextafterf(nearest, 0);
-    beyond = std::bit_cast<std::uint32_t>(nearest);
-  }
+// Of magnitudes, as bits of float32, which are in the order of the numbers.
+struct Range32 {
+  std::uint32_t largest = 0;
+  std::uint32_t least = 0;
+  std::uint32_t smallest = 0;  // the least but zero; 0 where all are zero
 
-  // Whether sums of 128 squares of such magnitudes (bits, and neither zero) hold all their digits.
-  bool SumsAreExact(std::uint32_t largest, std::uint32_t smallest) const {
-    const auto exponent = [](std::uint32_t magnitude) {
-      return static_cast<int>(magnitude >> 23) - 127;
-    };
-    const int unit = std::max(exponent(smallest) - digits + 1, least_unit);
-    return 2 * (exponent(largest) + 1 - unit) + 7 <= 53;
-  }
-
-  int digits;                  // of the source's numbers
-  int least_unit;              // the exponent of their least one's last digit
-  std::uint32_t beyond;        // from here on, perhaps
-  std::uint32_t least_normal;  // of the destination; 1 where it is an integer
-  bool is_signed;              // no negative is ordinary elsewhere
-  bool to_float;
+  bool HasZeros() const { return least == 0; }
 };
 
-// Elements that are ordinary together, or measured by other lanes.
-inline constexpr std::size_t kOrdinaryRun32 = 256;
+inline double ValueOfBits(std::uint32_t bits) {
+  return static_cast<double>(std::bit_cast<float>(bits));
+}
+
+// What the range of some sources says of them and of their results.
+class Float32Pair {
+ public:
+  Float32Pair(const TypeInfo& from, const TypeInfo& to, const LossParams& params)
+      : loses_nothing_(detail::Contains(to, from)),
+        digits_(from.is_float() ? from.mantissa_bits + 1 : from.bits),
+        has_sign_(to.has_sign),
+        least_normal_(std::bit_cast<std::uint32_t>(static_cast<float>(params.least_normal))) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    double end = kInfinity;  // the range's are NaN where it has none
+    if (!loses_nothing_ && params.beyond_high < end) end = params.beyond_high;
+    if (!loses_nothing_ && to.has_sign && -params.beyond_low < end) end = -params.beyond_low;
+    auto nearest = static_cast<float>(end);
+    if (static_cast<double>(nearest) > end) nearest = std::nextafterf(nearest, 0);
+    beyond_ = std::bit_cast<std::uint32_t>(nearest);
+  }
+
+  // Whether a sign says nothing of what is ordinary: no negative is elsewhere.
+  bool is_signed() const { return has_sign_ || loses_nothing_; }
+  bool loses_nothing() const { return loses_nothing_; }
+  // Of at most 11 digits.
+  bool is_narrow() const { return digits_ <= 11; }
+  // Of magnitudes up to this one, whether all are finite and in the range.
+  bool IsOrdinary(std::uint32_t largest) const { return largest < beyond_; }
+  bool MayBeLow(const Range32& range) const { return range.least < least_normal_; }
+
+ private:
+  bool loses_nothing_;
+  int digits_;      // of the source's numbers
+  bool has_sign_;  // the destination
+  std::uint32_t beyond_ = 0;    // from here on, perhaps
+  std::uint32_t least_normal_;  // of the destination; 1 where it is an integer
+};
 
 inline constexpr std::uint32_t kTiny = (127 - 90) << 23;  // 2^-90
 
-// Elements that are added at once, and the vectors of their doubles.
 inline constexpr std::size_t kFloatLanes = hn::MaxLanes(DF32());
 inline constexpr std::size_t kDoubleLanes = hn::MaxLanes(DF64());
+// Elements of which each of the eight sums has as many, and that come to whole vectors.
 inline constexpr std::size_t kStep32 = std::max(kFloatLanes, kLossSums);
-inline constexpr std::size_t kStepSums = kStep32 / kDoubleLanes;
+// Elements after which memory is asked for more.
+inline constexpr std::size_t kAskedRun = 256;
 
-// The eight sums of squares and of errors' squares, in order.
-struct OrderedSums {
-  static constexpr std::size_t kSteps = 1, kSums = kLossSums / kDoubleLanes;
-
-  explicit OrderedSums(const LossStretch& stretch) {
-    for (std::size_t i = 0; i < kSums; ++i) {
-      squares[i] = hn::LoadU(DF64(), stretch.squares + i * kDoubleLanes);
-      errors[i] = hn::LoadU(DF64(), stretch.errors + i * kDoubleLanes);
-    }
+// How numbers stand in memory: vectors of them from element i on. None is NaN.
+struct AsFloat32 {
+  using Code = std::uint32_t;
+  static HWY_INLINE hn::Vec<DF32> Load(const std::byte* codes, std::size_t i) {
+    return hn::LoadU(DF32(), reinterpret_cast<const float*>(codes) + i);
   }
-  // What the next run adds to, and what it then leaves.
-  HWY_INLINE OrderedSums Next() const { return *this; }
-  HWY_INLINE void Take(const OrderedSums& run) { *this = run; }
-  void StoreTo(LossStretch* stretch) const {
-    for (std::size_t i = 0; i < kSums; ++i) {
-      hn::StoreU(squares[i], DF64(), stretch->squares + i * kDoubleLanes);
-      hn::StoreU(errors[i], DF64(), stretch->errors + i * kDoubleLanes);
-    }
+};
+struct AsBfloat16 {
+  using Code = std::uint16_t;
+  static HWY_INLINE hn::Vec<DF32> Load(const std::byte* codes, std::size_t i) {
+    const hn::Rebind<Code, DF32> narrow;
+    const auto code = hn::LoadU(narrow, reinterpret_cast<const Code*>(codes) + i);
+    return hn::BitCast(DF32(), hn::ShiftLeft<16>(hn::PromoteTo(D32(), code)));
   }
-
-  hn::Vec<DF64> squares[kSums], errors[kSums];
+};
+struct AsFloat16 {
+  using Code = std::uint16_t;
+  static HWY_INLINE hn::Vec<DF32> Load(const std::byte* codes, std::size_t i) {
+    const hn::Rebind<hwy::float16_t, DF32> narrow;
+    return hn::PromoteTo(
+        DF32(), hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(codes) + i));
+  }
 };
 
-// The same where they hold all their digits, so that no order and no fused operation matters.
-struct FreeSums {
-  // Enough chains of additions to hide how long one takes.
-  static constexpr std::size_t kSteps = 2, kAll = kSteps * kStepSums;
+// Calls with 0 ... kTimes - 1 as constants, without a loop: the compiler then keeps in registers
+// what they are places of.
+template <std::size_t kTimes, class Work> HWY_INLINE void Unrolled(const Work& work) {
+  [&]<std::size_t... kAt>(std::index_sequence<kAt...>) HWY_ATTR __attribute__((always_inline)) {
+    (work(std::integral_constant<std::size_t, kAt>()), ...);
+  }
+  (std::make_index_sequence<kTimes>());
+}
 
-  FreeSums() {
-    for (std::size_t i = 0; i < kAll; ++i) squares[i] = errors[i] = hn::Zero(DF64());
-  }
-  HWY_INLINE FreeSums Next() const { return {}; }
-  HWY_INLINE void Take(const FreeSums& run) {
-    for (std::size_t i = 0; i < kAll; ++i) {
-      squares[i] = hn::Add(squares[i], run.squares[i]);
-      errors[i] = hn::Add(errors[i], run.errors[i]);
-    }
-  }
-  void StoreTo(LossStretch* stretch) const {
-    constexpr std::size_t kSums = kLossSums / kDoubleLanes;
-    for (std::size_t i = 0; i < kSums; ++i) {
-      auto square = squares[i], error = errors[i];
-      for (std::size_t j = i + kSums; j < kAll; j += kSums) {
-        square = hn::Add(square, squares[j]);
-        error = hn::Add(error, errors[j]);
-      }
-      hn::StoreU(square, DF64(), stretch->squares + i * kDoubleLanes);
-      hn::StoreU(error, DF64(), stretch->errors + i * kDoubleLanes);
-    }
-  }
+// The eight sums of a block's squares, in their order.
+struct SquareSums {
+  static constexpr std::size_t kVectors = kLossSums / kDoubleLanes;
 
-  hn::Vec<DF64> squares[kAll], errors[kAll];
-};
-
-// What goes from one run to the next. Floats are compared as bits, and counts are of what is not:
-// an addition's ports are short. kNarrow: of the sources' numbers, at most 11 digits.
-template <bool kLossless, bool kNarrow> struct Float32Lanes {
-  using Sums = std::conditional_t<kNarrow, FreeSums, OrderedSums>;
-
-  explicit Float32Lanes(double known)
-      : larger(hn::Zero(D32())),
-        max_error(larger),
-        inexact(larger),
-        largest(larger),
-        least(hn::Set(D32(), ~0u)) {
-    SetRelative(known);
+  HWY_INLINE SquareSums() {
+    Unrolled<kVectors>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
+      sums[at] = hn::Zero(DF64());
+    });
   }
-  HWY_INLINE void SetRelative(double known) {
-    max_relative = known;
-    relative = hn::Set(DF32(), FilterOf(known));
-  }
-  // What, times a source, is below every error whose quotient is larger than the known one.
-  static float FilterOf(double known) {
-    if (known < 0) return -1.0f;
-    if constexpr (kNarrow) {
-      const auto nearest = static_cast<float>(known);
-      // Quotients of 11 digits that differ do so by 2^-22 of themselves: a larger one is above the
-      // next float, whose product with the divisor is above the dividend whatever its rounding.
-      return static_cast<double>(nearest) < known ? std::nextafterf(nearest, HUGE_VALF) : nearest;
-    } else {
-      // A little less than known, so that no rounding hides a larger one; 1 is what zeros give, and
-      // no quotient is larger.
-      if (known >= 1) return 1;
-      return known > 0x1p-30 ? static_cast<float>(known * (1 - 0x1p-22)) : 0;
-    }
-  }
-
-  HWY_INLINE void Add(const float* x_values, const float* y_values, Sums& sums) {
-    const DF32 d;
-    const D32 bits;
-    const DF64 wide;
+  // Adds the squares of the kAt-th vector of floats of a step. They are doubles, so that fused
+  // operations would do, but would take longer to wait for.
+  template <std::size_t kAt> HWY_INLINE void Add(hn::Vec<DF32> values) {
+    constexpr std::size_t kLower = 2 * kAt % kVectors, kUpper = (2 * kAt + 1) % kVectors;
     const hn::Half<DF32> half;
-    for (std::size_t at = 0; at < Sums::kSteps * kStep32; at += kFloatLanes) {
-      const auto x = hn::LoadU(d, x_values + at);
+    const auto lower = hn::PromoteTo(DF64(), hn::LowerHalf(half, values));
+    const auto upper = hn::PromoteTo(DF64(), hn::UpperHalf(half, values));
+    sums[kLower] = hn::Add(sums[kLower], hn::Mul(lower, lower));
+    sums[kUpper] = hn::Add(sums[kUpper], hn::Mul(upper, upper));
+  }
+  HWY_INLINE void StoreTo(double* eight) const {
+    Unrolled<kVectors>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
+      hn::StoreU(sums[at], DF64(), eight + at * kDoubleLanes);
+    });
+  }
+
+  hn::Vec<DF64> sums[kVectors];
+};
+
+// The eight sums of each block of a stretch.
+struct StretchSums {
+  double of[kStretchBlocks][kLossSums] = {};
+};
+
+// Goes over n elements, whole blocks, by steps, at_step(block, i, sums) for the elements from i of
+// the block on; then puts what is in each of the sums where `out` says. Blocks are summed side by
+// side where a vector has all eight sums, so that an addition need not wait for the one before;
+// narrower vectors have sums enough, and no registers.
+template <std::size_t kSums, class AtStep>
+HWY_INLINE void SumBlocks(std::size_t n, Ahead* ahead, const AtStep& at_step,
+                          const std::array<StretchSums*, kSums>& out) {
+  constexpr std::size_t kBeside = SquareSums::kVectors == 1 ? 2 : 1;
+  const auto sum = [&](auto side_by_side, std::size_t block) HWY_ATTR
+      __attribute__((always_inline)) {
+    constexpr std::size_t kSide = side_by_side;
+    SquareSums sums[kSide][kSums];
+    for (std::size_t begin = 0; begin < kBlock; begin += kAskedRun) {
+      ahead->Ask(kStretchBlocks / kSide * kBlock / kAskedRun);
+#pragma GCC unroll 1
+      for (std::size_t i = begin; i < begin + kAskedRun; i += kStep32) {
+        Unrolled<kSide>([&](auto side) HWY_ATTR __attribute__((always_inline)) {
+          at_step(block + side, i, sums[side]);
+        });
+      }
+    }
+    Unrolled<kSide>([&](auto side) HWY_ATTR __attribute__((always_inline)) {
+      Unrolled<kSums>([&](auto which) HWY_ATTR __attribute__((always_inline)) {
+        sums[side][which].StoreTo(out[which]->of[block + side]);
+      });
+    });
+  };
+  std::size_t block = 0;
+  for (; block + kBeside <= n / kBlock; block += kBeside) {
+    sum(std::integral_constant<std::size_t, kBeside>(), block);
+  }
+  if constexpr (kBeside != 1) {
+    if (block != n / kBlock) sum(std::integral_constant<std::size_t, 1>(), block);
+  }
+}
+
+// What is found beside the sums.
+struct Found32 {
+  std::uint32_t largest = 0, least = 0;  // of the sources' magnitudes
+  std::uint64_t inexact = 0;
+  double error = 0;                       // the largest
+  bool relative_may_grow = false;         // a relative error is larger than the known one, perhaps
+};
+
+// Sums the squares of n sources, whole blocks, whose results are the same numbers.
+template <class Source>
+Found32 SumSquares(const std::byte* x_codes, std::size_t n, Ahead* ahead, StretchSums* squares) {
+  const D32 bits;
+  auto largest = hn::Zero(bits), least = hn::Set(bits, ~0u);
+  SumBlocks(n, ahead, [&](std::size_t block, std::size_t i, auto& sums) HWY_ATTR
+                      __attribute__((always_inline)) {
+    Unrolled<kStep32 / kFloatLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
+      const auto x = Source::Load(x_codes, block * kBlock + i + at * kFloatLanes);
+      const auto magnitude = hn::BitCast(bits, hn::Abs(x));
+      largest = hn::Max(largest, magnitude);
+      least = hn::Min(least, magnitude);
+      sums[0].template Add<at>(x);
+    });
+  }, std::array{squares});
+  Found32 found;
+  found.largest = hn::GetLane(hn::MaxOfLanes(bits, largest));
+  found.least = hn::GetLane(hn::MinOfLanes(bits, least));
+  return found;
+}
+
+// What, times a source, is below every error whose quotient is larger than the known one.
+inline float RelativeFilter(double known, bool is_narrow) {
+  if (known < 0) return -1.0f;
+  if (is_narrow) {
+    const auto nearest = static_cast<float>(known);
+    // Quotients of 11 digits that differ do so by 2^-22 of themselves: a larger one is above the
+    // next float, whose product with the divisor is above the dividend whatever its rounding.
+    return static_cast<double>(nearest) < known ? std::nextafterf(nearest, HUGE_VALF) : nearest;
+  }
+  // A little less than known, so that no rounding hides a larger one; 1 is what zeros give, and
+  // no quotient is larger.
+  if (known >= 1) return 1;
+  return known > 0x1p-30 ? static_cast<float>(known * (1 - 0x1p-22)) : 0;
+}
+
+// Sums the squares of n elements, whole blocks, and of their errors. Floats are compared as bits,
+// and counts are of what is not: an addition's ports are short. Where few results differ from their
+// sources, kFew, errors are looked at only where there are some.
+template <bool kFew, class Source, class Result>
+Found32 SumErrors(const std::byte* x_codes, const std::byte* y_codes, std::size_t n, float filter,
+                  Ahead* ahead, StretchSums* squares, StretchSums* errors) {
+  const DF32 d;
+  const D32 bits;
+  const auto relative = hn::Set(d, filter);
+  const auto one = hn::Set(bits, 1u);
+  auto largest = hn::Zero(bits), least = hn::Set(bits, ~0u);
+  auto inexact = largest, max_error = largest, larger = largest;
+  SumBlocks(n, ahead, [&](std::size_t block, std::size_t i, auto& sums) HWY_ATTR
+                      __attribute__((always_inline)) {
+    Unrolled<kStep32 / kFloatLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
+      const std::size_t place = block * kBlock + i + at * kFloatLanes;
+      const auto x = Source::Load(x_codes, place), y = Result::Load(y_codes, place);
       const auto magnitude = hn::Abs(x);
       largest = hn::Max(largest, hn::BitCast(bits, magnitude));
       least = hn::Min(least, hn::BitCast(bits, magnitude));
-      auto difference = hn::Zero(d);
-      if constexpr (!kLossless) {
-        difference = hn::Sub(x, hn::LoadU(d, y_values + at));
-        const auto magnitude_of_error = hn::Abs(difference);
-        const auto error = hn::BitCast(bits, magnitude_of_error);
-        max_error = hn::Max(max_error, error);
-        inexact = hn::Add(inexact, hn::Min(error, hn::Set(bits, 1u)));
-        larger =
-            hn::Or(larger, hn::BitCast(bits, hn::MulSub(relative, magnitude, magnitude_of_error)));
-      }
-      for (std::size_t upper = 0; upper < 2; ++upper) {
-        const std::size_t place = at / kDoubleLanes + upper;
-        const auto value =
-            hn::PromoteTo(wide, hn::LoadU(half, x_values + at + upper * kDoubleLanes));
-        [[maybe_unused]] auto error = hn::Zero(wide);
-        if constexpr (!kLossless) {
-          error = hn::PromoteTo(
-              wide, upper == 0 ? hn::LowerHalf(half, difference) : hn::UpperHalf(half, difference));
-        }
-        if constexpr (kNarrow) {
-          sums.squares[place] = hn::MulAdd(value, value, sums.squares[place]);
-          if constexpr (!kLossless) {
-            sums.errors[place] = hn::MulAdd(error, error, sums.errors[place]);
-          }
-        } else {
-          const std::size_t sum = place % Sums::kSums;
-          sums.squares[sum] = hn::Add(sums.squares[sum], hn::Mul(value, value));
-          if constexpr (!kLossless) {
-            sums.errors[sum] = hn::Add(sums.errors[sum], hn::Mul(error, error));
-          }
-        }
-      }
-    }
-  }
-  // Whether a relative error may be larger than the known one; forgets it.
-  HWY_INLINE bool MayBeLarger() {
-    if constexpr (kLossless) return false;
-    const hn::RebindToSigned<D32> d;
-    return !hn::AllFalse(
-        d, hn::Lt(hn::BitCast(d, std::exchange(larger, hn::Zero(D32()))), hn::Zero(d)));
-  }
-
-  // Negative where a relative error may be larger than the known one.
-  hn::Vec<D32> larger;
-  hn::Vec<DF32> relative = hn::Zero(DF32());
-  hn::Vec<D32> max_error, inexact, largest, least;
-  double max_relative = 0;
-};
-
-// The sums of elements whose free sums did not hold all their digits.
-template <bool kLossless>
-void SumInOrder(const float* x_values, const float* y_values, std::size_t n, LossStretch* stretch) {
-  const DF64 d;
-  const hn::Rebind<float, DF64> narrow;
-  OrderedSums sums(*stretch);
-#pragma GCC unroll 1
-  for (std::size_t i = 0; i < n; i += kLossSums) {
-    for (std::size_t k = 0; k < OrderedSums::kSums; ++k) {
-      const std::size_t at = i + k * kDoubleLanes;
-      const auto x = hn::PromoteTo(d, hn::LoadU(narrow, x_values + at));
-      sums.squares[k] = hn::Add(sums.squares[k], hn::Mul(x, x));
-      if constexpr (!kLossless) {
-        const auto error = hn::Sub(x, hn::PromoteTo(d, hn::LoadU(narrow, y_values + at)));
-        sums.errors[k] = hn::Add(sums.errors[k], hn::Mul(error, error));
-      }
-    }
-  }
-  sums.StoreTo(stretch);
+      sums[0].template Add<at>(x);
+      if (kFew && HWY_LIKELY(hn::AllTrue(d, hn::Eq(x, y)))) return;
+      const auto difference = hn::Sub(x, y);
+      const auto error = hn::Abs(difference);
+      max_error = hn::Max(max_error, hn::BitCast(bits, error));
+      inexact = hn::Add(inexact, hn::Min(hn::BitCast(bits, error), one));
+      // Negative where the error is larger.
+      larger = hn::Or(larger, hn::BitCast(bits, hn::MulSub(relative, magnitude, error)));
+      sums[1].template Add<at>(difference);
+    });
+  }, std::array{squares, errors});
+  const hn::RebindToSigned<D32> whole;
+  return {hn::GetLane(hn::MaxOfLanes(bits, largest)), hn::GetLane(hn::MinOfLanes(bits, least)),
+          hn::GetLane(hn::SumOfLanes(bits, inexact)),
+          ValueOfBits(hn::GetLane(hn::MaxOfLanes(bits, max_error))),
+          !hn::AllFalse(whole, hn::Lt(hn::BitCast(whole, larger), hn::Zero(whole)))};
 }
-// The largest relative error of a run, or what is known where that is as large.
+
+// The least magnitude but zero of n elements; 0 where there is none.
+template <class Source> std::uint32_t SmallestNonzero(const std::byte* codes, std::size_t n) {
+  const D32 bits;
+  auto below = hn::Set(bits, ~0u);  // less one, so that zero is above all others
+  for (std::size_t i = 0; i < n; i += kFloatLanes) {
+    const auto magnitude = hn::BitCast(bits, hn::Abs(Source::Load(codes, i)));
+    below = hn::Min(below, hn::Sub(magnitude, hn::Set(bits, 1u)));
+  }
+  return hn::GetLane(hn::MinOfLanes(bits, below)) + 1;
+}
+template <class Source> bool HasNegative(const std::byte* codes, std::size_t n) {
+  const D32 bits;
+  auto signs = hn::Zero(bits);
+  for (std::size_t i = 0; i < n; i += kFloatLanes) {
+    signs = hn::Or(signs, hn::BitCast(bits, Source::Load(codes, i)));
+  }
+  return !hn::AllTrue(bits, hn::Eq(hn::ShiftRight<31>(signs), hn::Zero(bits)));
+}
+
+// The largest relative error, or what is known where that is as large.
 HWY_INLINE double LargestRelative(const float* x_values, const float* y_values, std::size_t n,
                                   double known) {
   const DF64 d;
@@ -292,182 +343,27 @@ HWY_INLINE std::size_t FindRelative(const float* x_values, const float* y_values
   return LossStretch::kNotLookedFor;
 }
 
-// What runs have whose least magnitude is below the destination's normal ones: counts, a lane each,
-// of what is not, as an addition's ports are short.
-struct LowRuns {
-  // Written out, so that it is compiled for the target.
-  HWY_INLINE LowRuns() : nonzero(hn::Zero(D32())), low(nonzero), source_nonzero(low), kept(low) {}
-
-  // `has_zeros`: sources. `smallest` is one less, so that zero is above all others.
-  template <bool kLossless>
-  HWY_INLINE void Add(const float* x_values, const float* y_values, const Float32Limits& limits,
-                      bool has_zeros, hn::Vec<D32>* smallest) {
-    const D32 bits;
-    const auto one = hn::Set(bits, 1u), sign = hn::Set(bits, 0x80000000u);
-    const auto limit = hn::Set(bits, limits.least_normal);
-    const auto load = [&](const float* values)
-                          HWY_ATTR { return hn::BitCast(bits, hn::LoadU(DF32(), values)); };
-    elements += kOrdinaryRun32;
-#pragma GCC unroll 2
-    for (std::size_t i = 0; i < kOrdinaryRun32; i += kFloatLanes) {
-      const auto y = hn::AndNot(sign, load(y_values + i));
-      nonzero = hn::Add(nonzero, hn::Min(y, one));
-      low = hn::Add(low, hn::ShiftRight<31>(hn::Sub(y, limit)));
-    }
-    if (!has_zeros) return;
-    elements_with_zeros += kOrdinaryRun32;
-#pragma GCC unroll 2
-    for (std::size_t i = 0; i < kOrdinaryRun32; i += kFloatLanes) {
-      const auto x = load(x_values + i);
-      const auto magnitude = hn::AndNot(sign, x);
-      *smallest = hn::Min(*smallest, hn::Sub(magnitude, one));
-      source_nonzero = hn::Add(source_nonzero, hn::Min(magnitude, one));
-      // Not both -0 and +0.
-      if constexpr (!kLossless) {
-        kept = hn::Add(kept, hn::Min(hn::Or(hn::Xor(x, sign), load(y_values + i)), one));
-      }
-    }
+// Takes what may have grown of the maxima of n elements, whose largest error is known.
+inline void TakeMaxima(const float* x_values, const float* y_values, std::size_t n, double error,
+                       bool relative_may_grow, LossStretch* stretch) {
+  if (error > stretch->max_abs_error) {
+    stretch->max_abs_error = error;
+    stretch->max_abs_at = FindError(x_values, y_values, n, error);
   }
-  template <bool kLossless> void StoreTo(const Float32Limits& limits, LossStretch* stretch) const {
-    const auto total = [](hn::Vec<D32> counts) HWY_ATTR {
-      return std::uint64_t{hn::GetLane(hn::SumOfLanes(D32(), counts))};
-    };
-    const auto add = [&](Loss loss, std::uint64_t found) {
-      stretch->counts[static_cast<std::size_t>(loss)] += found;
-    };
-    if (elements == 0) return;
-    const std::uint64_t zeros = elements - total(nonzero);
-    const std::uint64_t source_zeros = elements_with_zeros - total(source_nonzero);
-    add(Loss::kToSubnormal, total(low) - zeros);
-    add(Loss::kToZero, zeros - source_zeros);
-    if (!kLossless && limits.to_float) add(Loss::kZeroSignLost, elements_with_zeros - total(kept));
-    stretch->compared_nonzero -= source_zeros;
+  if (stretch->compared_nonzero == 0) return;
+  double relative = std::max(stretch->max_rel_error, 0.0);
+  if (relative_may_grow) relative = LargestRelative(x_values, y_values, n, relative);
+  if (relative > stretch->max_rel_error) {
+    stretch->max_rel_error = relative;
+    stretch->max_rel_at = FindRelative(x_values, y_values, n, relative);
   }
+}
 
-  std::uint64_t elements = 0, elements_with_zeros = 0;
-  hn::Vec<D32> nonzero, low, source_nonzero, kept;
+// What is counted where the range says that there may be such.
+struct LowCounts {
+  std::size_t source_zeros = 0, lost_signs = 0;  // of sources; of zeros that have none any more
+  std::size_t zeros = 0, low = 0;                // of results: zero, and below the normal ones
 };
-
-inline bool HasNegative(const float* values, std::size_t n) {
-  const D32 bits;
-  auto signs = hn::Zero(bits);
-  for (std::size_t i = 0; i < n; i += kFloatLanes) {
-    signs = hn::Or(signs, hn::BitCast(bits, hn::LoadU(DF32(), values + i)));
-  }
-  return !hn::AllTrue(bits, hn::Eq(hn::ShiftRight<31>(signs), hn::Zero(bits)));
-}
-
-// Measures elements from the first on, in runs, up to a run that is not ordinary; gives how many.
-// The first, the tensor's at `index`, is a multiple of eight; of a run, where n crosses a block's
-// end. stretch->max_* hold what was known before.
-template <bool kLossless, bool kNarrow>
-std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std::size_t n,
-                              std::uint64_t index, const Float32Limits& limits, Ahead* ahead,
-                              LossStretch* stretch) {
-  using Lanes = Float32Lanes<kLossless, kNarrow>;
-  using Sums = typename Lanes::Sums;
-  const D32 bits;
-  const auto none = hn::Set(bits, ~0u);
-  const auto beyond = hn::Set(bits, limits.beyond);
-  const auto least_normal = hn::Set(bits, limits.least_normal);
-  const auto first_sums = [&]() HWY_ATTR {
-    if constexpr (kNarrow) return Sums();
-    if constexpr (!kNarrow) return Sums(*stretch);
-  };
-  Lanes lanes(stretch->max_rel_error);
-  Sums sums = first_sums();
-  // Of the block: the least one less, so that zero is above all others.
-  auto block_largest = hn::Zero(bits), block_smallest = none;
-  LowRuns low;
-  std::uint32_t largest = 0, smallest = ~0u;
-  std::size_t done = 0, block = 0, ordered = 0;  // elements up to the block; of blocks summed again
-  // The sums of what is done of the block, which go on from those of the stretch.
-  const auto end_sums = [&]() HWY_ATTR {
-    const std::uint32_t most = hn::GetLane(hn::MaxOfLanes(bits, block_largest));
-    const std::uint32_t least = hn::GetLane(hn::MinOfLanes(bits, block_smallest));
-    largest = std::max(largest, most);
-    smallest = std::min(smallest, least);
-    block_largest = hn::Zero(bits);
-    block_smallest = none;
-    const bool none_before = !kNarrow || std::all_of(stretch->squares, stretch->squares + kLossSums,
-                                                     [](double sum) { return sum == 0; });
-    if (!kNarrow || (none_before && limits.SumsAreExact(most, least + 1 == 0 ? most : least + 1))) {
-      sums.StoreTo(stretch);
-    } else {
-      SumInOrder<kLossless>(x_values + block, y_values + block, done - block, stretch);
-      ordered += done - block;
-    }
-    block = done;
-  };
-  while (done + kOrdinaryRun32 <= n) {
-    const float* const x = x_values + done;
-    const float* const y = y_values + done;
-    Lanes run = lanes;
-    Sums run_sums = sums.Next();
-    ahead->Ask(kStretchBlocks * kBlock / kOrdinaryRun32);
-#pragma GCC unroll 1
-    for (std::size_t i = 0; i < kOrdinaryRun32; i += Sums::kSteps * kStep32)
-      run.Add(x + i, y + i, run_sums);
-    if (!hn::AllTrue(bits, hn::Lt(run.largest, beyond)) ||
-        (!limits.is_signed && HasNegative(x, kOrdinaryRun32))) {
-      break;
-    }
-    stretch->compared_nonzero += kOrdinaryRun32;
-    bool has_zeros = false;
-    if (!hn::AllFalse(bits, hn::Lt(run.least, least_normal))) {
-      has_zeros = !hn::AllFalse(bits, hn::Eq(run.least, hn::Zero(bits)));
-      low.Add<kLossless>(x, y, limits, has_zeros, &block_smallest);
-    }
-    if (!has_zeros) block_smallest = hn::Min(block_smallest, hn::Sub(run.least, hn::Set(bits, 1u)));
-    // The filter may underflow where the numbers are very small.
-    const bool is_tiny =
-        (kNarrow || !kFused) && !kLossless &&
-        !hn::AllFalse(bits, hn::Lt(has_zeros ? block_smallest : run.least, hn::Set(bits, kTiny)));
-    if (run.MayBeLarger() || is_tiny) {
-      run.SetRelative(LargestRelative(x, y, kOrdinaryRun32, run.max_relative));
-    }
-    block_largest = hn::Max(block_largest, run.largest);
-    run.largest = hn::Zero(bits);
-    run.least = none;
-    lanes = run;
-    sums.Take(run_sums);
-    done += kOrdinaryRun32;
-    if ((index + done) % kBlock == 0) {
-      end_sums();
-      stretch->EndBlock();
-      sums = first_sums();
-    }
-  }
-  if (done == 0) return 0;
-  const auto lane = [](std::uint32_t code) {
-    return static_cast<double>(std::bit_cast<float>(code));
-  };
-  if (block != done) end_sums();
-  stretch->summed_again = ordered == done;
-  low.StoreTo<kLossless>(limits, stretch);
-  const std::uint64_t inexact = hn::GetLane(hn::SumOfLanes(bits, lanes.inexact));
-  const auto counts = [stretch](Loss loss) -> std::uint64_t& {
-    return stretch->counts[static_cast<std::size_t>(loss)];
-  };
-  stretch->finite += done;
-  stretch->compared += done;
-  counts(Loss::kExact) += done - inexact;
-  counts(Loss::kRounded) += inexact - counts(Loss::kToZero);
-  const double max_error = lane(hn::GetLane(hn::MaxOfLanes(bits, lanes.max_error)));
-  if (max_error > stretch->max_abs_error) {
-    stretch->max_abs_error = max_error;
-    stretch->max_abs_at = FindError(x_values, y_values, done, max_error);
-  }
-  const double max_relative =
-      std::max(lanes.max_relative, stretch->compared_nonzero != 0 ? 0.0 : -1.0);
-  if (max_relative > stretch->max_rel_error) {
-    stretch->max_rel_error = max_relative;
-    stretch->max_rel_at = FindRelative(x_values, y_values, done, max_relative);
-  }
-  stretch->amax = lane(largest);
-  stretch->smallest_nonzero = lane(smallest + 1);  // none: 0
-  return done;
-}
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,0 +1,583 @@
+// Runs whose loss is measured, a stretch at a time: which lanes measure what, by the pair and the
+// range of the elements. Included once per target.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_MEASURED_RUNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_MEASURED_RUNS_INL_H_
+#undef TENSORCAST_SRC_CORE_MEASURED_RUNS_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_MEASURED_RUNS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <limits>
+
+#include "core/block_runs-inl.h"
+#include "core/code_loss-inl.h"
+#include "core/loss-inl.h"
+#include "core/loss_float32-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+const Kernels* TargetKernels();
+
+namespace {
+
+// As CastBlock, for a block that is measured: by the direct stage where it can.
+const std::byte* CastMeasured(const Bound& bound, const Job& job, const std::byte* codes,
+                              std::uint64_t i, std::size_t n, bool in_place,
+                              BlockBuffers* buffers) {
+  if (bound.direct == nullptr || bound.unpack != nullptr || bound.pack != nullptr || in_place) {
+    return CastBlock(bound, job, codes, i, n, buffers);
+  }
+  std::byte* const results = job.destination + (job.destination_first + i) * BytesOf(*bound.to);
+  bound.direct(codes, results, n, bound.args);
+  return results;
+}
+
+constexpr std::size_t kStretch = kStretchBlocks * kBlock;
+
+// What is to be asked for while elements from i on are measured: so many, a stretch further on.
+Ahead AheadOf(const Bound& bound, const Job& job, std::uint64_t i, std::uint64_t n) {
+  if (job.n - i < kStretch + n) return {};
+  const auto lines = [&](const std::byte* side, std::uint64_t first, const TypeInfo& row) {
+    const auto bits = static_cast<std::uint64_t>(row.bits);
+    return Ahead::Lines{side + (first + i + kStretch) * bits / 8, n * bits / 8};
+  };
+  return {lines(job.source, job.source_first, *bound.from),
+          lines(job.destination, job.destination_first, *bound.to)};
+}
+
+// The values of codes, in `room` where the codes are no values that can be read where they stand.
+template <class Value>
+const Value* Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
+                    bool stay, Value* room) {
+  if (stage != nullptr) {
+    stage(codes, reinterpret_cast<std::byte*>(room), n, args);
+  } else if (stay && reinterpret_cast<std::uintptr_t>(codes) % alignof(Value) == 0) {
+    return reinterpret_cast<const Value*>(codes);
+  } else {
+    std::memcpy(room, codes, n * sizeof(Value));
+  }
+  return room;
+}
+
+bool IsInPlace(const Bound& bound, const Job& job) {
+  return job.source + job.source_first * static_cast<std::uint64_t>(bound.from->bits) / 8 ==
+         job.destination + job.destination_first * static_cast<std::uint64_t>(bound.to->bits) / 8;
+}
+
+// Where a block of the source is read for examples: itself, or a copy where the cast is in place.
+LossView MakeView(const Bound& bound, const Job& job, std::uint64_t i, std::size_t n,
+                  std::byte* kept) {
+  LossView view = {bound.from,           bound.to,        job.source,
+                   job.source_first + i, job.destination, job.destination_first + i};
+  if (IsInPlace(bound, job)) {
+    const auto bits = static_cast<std::uint64_t>(bound.from->bits);
+    const std::uint64_t aligned = view.source_first / kWholeBytes * kWholeBytes;
+    const std::uint64_t bytes = ((view.source_first + n) * bits + 7) / 8 - aligned * bits / 8;
+    std::memcpy(kept, job.source + aligned * bits / 8, bytes);
+    view.source = kept;
+    view.source_first -= aligned;
+  }
+  return view;
+}
+
+// Adds n elements of one block, those of `view`; x and y are their values.
+template <class LimitsFrom>
+void MeasureLanes(const LossView& view, const LossParams& params, const LimitsFrom& limits_from,
+                  const double* x, const double* y, std::size_t n, std::uint64_t index,
+                  LossState* loss) {
+  // Lanes begin where a sum's first element stands.
+  std::size_t head = static_cast<std::size_t>((kLossSums - index % kLossSums) % kLossSums);
+  head = std::min(head, n);
+  if (head != 0) loss->AddExactly(view, 0, head, index);
+  const std::size_t body = (n - head) / kLossSums * kLossSums;
+  if (body != 0) {
+    LossStretch stretch = loss->StretchFrom(index + head);
+    MeasureStretch(x + head, y + head, body, params, limits_from(head), Subtracted(), &stretch);
+    loss->AddStretch(stretch, x + head, y + head, body, view, head, index + head);
+  }
+  const std::size_t done = head + body;
+  if (done != n) loss->AddExactly(view, done, n - done, index + done);
+}
+
+// Looks for the first elements of the maxima by errors that are not the differences of x and y.
+void FindMaxima(const double* x, const double* y, const double* errors, std::size_t n,
+                LossStretch* stretch) {
+  for (std::size_t k = n; k-- > 0;) {
+    if (!(std::fabs(y[k]) < std::numeric_limits<double>::infinity())) continue;
+    if (errors[k] == stretch->max_abs_error) stretch->max_abs_at = k;
+    if (x[k] != 0 && errors[k] / std::fabs(x[k]) == stretch->max_rel_error) {
+      stretch->max_rel_at = k;
+    }
+  }
+}
+
+// As MeasureBlock, for 64-bit integers that doubles may not hold; false where lanes cannot.
+bool MeasureWide(const LossView& view, const double* x, const double* y, std::size_t n,
+                 std::uint64_t index, LossState* loss) {
+  const bool doubles_hold_results = view.to->bits < 64 ? view.to->has_zero : view.to->is_float();
+  if (view.from->bits != 64 || !view.from->is_integer() || !doubles_hold_results ||
+      index % kLossSums != 0 || n % kLossSums != 0) {
+    return false;
+  }
+  alignas(64) double errors[kBlock];
+  const std::byte* const integers = view.source + view.source_first * 8;
+  if (!(view.from->has_sign ? WideErrors<std::int64_t>(integers, y, n, errors)
+                            : WideErrors<std::uint64_t>(integers, y, n, errors))) {
+    return false;
+  }
+  LossStretch stretch = loss->StretchFrom(index);
+  MeasureStretch(x, y, n, loss->params, UniformLimits(loss->params), Given{errors}, &stretch);
+  if (loss->GivesExample(stretch, index)) FindMaxima(x, y, errors, n, &stretch);
+  loss->AddStretch(stretch, x, y, n, view, 0, index);
+  return true;
+}
+
+void MeasureBlock(const LossView& view, const double* x, const double* y, std::size_t n,
+                  std::uint64_t index, LossState* loss) {
+  const LossParams& params = loss->params;
+  // From floats only what is beyond the range has a result that a double may not hold.
+  if (params.wide &&
+      (view.from->is_float() ? AnyBeyond(x, n, params) : AnyWide(x, n) || AnyWide(y, n))) {
+    if (!MeasureWide(view, x, y, n, index, loss)) loss->AddExactly(view, 0, n, index);
+    return;
+  }
+  const auto limits_from = [&params](std::size_t) { return UniformLimits(params); };
+  MeasureLanes(view, params, limits_from, x, y, n, index, loss);
+}
+
+void MeasureScaledBlock(const LossView& view, const double* x, std::size_t n, std::uint64_t index,
+                        LossState* loss) {
+  const ScaledLimits& scaled = *view.scaled;
+  const auto limits_from = [&scaled](std::size_t i) {
+    return OwnLimits{scaled.beyond + i, scaled.least_normal + i};
+  };
+  MeasureLanes(view, loss->ParamsOf(view, 0), limits_from, x, scaled.values, n, index, loss);
+}
+
+void MeasurePairBlock(const LossView& view, std::size_t n, std::uint64_t index, LossState* loss) {
+  alignas(64) double x_room[kBlock];
+  alignas(64) double y_room[kBlock];
+  alignas(64) std::byte codes[kBlock];
+  const Kernels& kernels = *TargetKernels();
+  const auto values = [&](const TypeInfo& row, const std::byte* side, std::uint64_t first,
+                          double* room) {
+    const auto place = static_cast<std::size_t>(detail::RowIndex(row.type));
+    const std::byte* elements = codes;
+    if (kernels.unpack[place] != nullptr) {
+      kernels.unpack[place](side, first, n, codes);
+    } else {
+      elements = side + first * BytesOf(row);
+    }
+    return Values(kernels.value_f64[place], elements, n, EncodeArgs(), true, room);
+  };
+  const double* const x = values(*view.from, view.source, view.source_first, x_room);
+  const double* const y = values(*view.to, view.result, view.result_first, y_room);
+  const LossParams& params = loss->params;
+  if (params.wide && (AnyWide(x, n) || AnyWide(y, n))) {
+    loss->AddExactly(view, 0, n, index);
+    return;
+  }
+  const auto limits_from = [&](std::size_t i) { return PairLimits(params, y + i); };
+  MeasureLanes(view, params, limits_from, x, y, n, index, loss);
+}
+
+LossView From(const LossView& view, std::uint64_t i) {
+  LossView rest = view;
+  rest.source_first += i;
+  rest.result_first += i;
+  return rest;
+}
+
+void Widen(const float* values, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = values[i];
+}
+
+// Elements that are taken for ordinary, or not, together where not all of a block are.
+constexpr std::size_t kOtherRun = 256;
+
+// As MeasureBlock, of elements that do not cross a block's end and may be any.
+void MeasureAny32(const LossView& view, const float* x, const float* y, std::size_t n,
+                  std::uint64_t index, LossState* loss) {
+  alignas(64) double x64[kOtherRun];
+  alignas(64) double y64[kOtherRun];
+  for (std::size_t i = 0; i < n; i += kOtherRun) {
+    const std::size_t some = std::min(n - i, kOtherRun);
+    Widen(x + i, some, x64);
+    Widen(y + i, some, y64);
+    MeasureBlock(From(view, i), x64, y64, some, index + i, loss);
+  }
+}
+
+// A pair's codes and the lanes that look at them: by 8, 16 or 32 bits, one code a carrier.
+class CodesOf {
+  template <class Of> auto InLanes(const Of& of) const {
+    if (bits_ == 8) return of(D8());
+    if (bits_ == 16) return of(D16());
+    return of(D32());
+  }
+
+ public:
+  explicit CodesOf(const TypeInfo& row)
+      : bits_(std::max(row.bits, 8)),
+        sign_(row.is_float() && row.has_sign ? 1u << (row.bits - 1) : 0),
+        magnitude_(static_cast<std::uint32_t>(detail::LowMask(row.bits)) & ~sign_),
+        least_normal_(1u << row.mantissa_bits) {}
+
+  LowCodes Low(const std::byte* codes, std::size_t n) const {
+    return InLanes([&](auto d) { return Low(d, codes, n, magnitude_); });
+  }
+  std::size_t MinusZeros(const std::byte* codes, std::size_t n) const {
+    if (sign_ == 0) return 0;
+    return Low(codes, n).zeros - InLanes([&](auto d) {
+      return Low(d, codes, n, magnitude_ | sign_).zeros;
+    });
+  }
+
+ private:
+  template <class D>
+  LowCodes Low(D d, const std::byte* codes, std::size_t n, std::uint32_t mask) const {
+    using Code = hn::TFromD<D>;
+    return core::HWY_NAMESPACE::CountLow(d, codes, n, static_cast<Code>(mask), static_cast<Code>(least_normal_));
+  }
+
+  int bits_;
+  std::uint32_t sign_, magnitude_, least_normal_;
+};
+
+// Runs of the pairs of IsFloat32Loss.
+class Float32Run {
+ public:
+  Float32Run(const Bound& bound, const Job& job, BlockBuffers* buffers)
+      : bound_(bound),
+        job_(job),
+        buffers_(buffers),
+        x_stage_(StageOf(*bound.from)),
+        y_stage_(StageOf(*bound.to)),
+        x_standing_(StandingOf(*bound.from)),
+        y_standing_(StandingOf(*bound.to)),
+        pair_(*bound.from, *bound.to, job.loss->params),
+        source_codes_(*bound.from),
+        result_codes_(*bound.to) {}
+
+  void Run() {
+    for (std::uint64_t i = 0; i < job_.n;) {
+      const std::uint64_t left = job_.n - i, in_block = (job_.loss_index + i) % kBlock;
+      const bool whole = in_block == 0 && left >= kBlock;
+      const auto n =
+          static_cast<std::size_t>(whole ? std::min<std::uint64_t>(left / kBlock, kStretchBlocks) * kBlock
+                                         : std::min(left, kBlock - in_block));
+      RunStretch(i, n, whole);
+      i += n;
+    }
+  }
+
+ private:
+  // How a type's numbers are loaded: float32 and 16-bit floats from their codes.
+  enum class Standing { kFloat32, kBfloat16, kFloat16, kOther };
+  static Standing StandingOf(const TypeInfo& row) {
+    switch (row.type) {
+      case DataType::kFloat32: return Standing::kFloat32;
+      case DataType::kBfloat16: return Standing::kBfloat16;
+      // Without an instruction for it Highway makes numbers of Inf and NaN.
+      case DataType::kFloat16: return kConvertsHalves ? Standing::kFloat16 : Standing::kOther;
+      default: return Standing::kOther;
+    }
+  }
+  static constexpr bool kConvertsHalves = !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX2;
+
+  // Elements that are measured together: the tensor's from `index` on, `view`'s from its first.
+  struct Stretch {
+    LossView view;
+    std::uint64_t index;
+    std::size_t n;
+    const std::byte *x_codes, *y_codes;  // one a carrier
+    std::size_t at;                      // where their values stand in the rooms
+  };
+
+  Stage StageOf(const TypeInfo& row) const {
+    return bound_.kernels->decode_f32[static_cast<std::size_t>(detail::RowIndex(row.type))];
+  }
+  static std::size_t CarrierOf(const TypeInfo& row) {
+    return std::max<std::size_t>(static_cast<std::size_t>(row.bits) / 8, 1);
+  }
+
+  // Elements [i, i + n): whole blocks, or part of one.
+  void RunStretch(std::uint64_t i, std::size_t n, bool whole) {
+    const LossView view = MakeView(bound_, job_, i, n, kept_);
+    const bool in_place = view.source == kept_;
+    for (std::size_t k = 0; k < n; k += kBlock) {
+      const std::size_t some = std::min(n - k, kBlock);
+      const std::byte* const codes = SourceCodes(bound_, job_, i + k, some, buffers_);
+      if (bound_.unpack != nullptr) std::memcpy(unpacked_ + k, codes, some);
+      const std::byte* const results =
+          CastMeasured(bound_, job_, codes, i + k, some, in_place, buffers_);
+      if (bound_.pack != nullptr) std::memcpy(to_pack_ + k, results, some);
+    }
+    const auto codes_of = [](const std::byte* side, std::uint64_t first, const TypeInfo& row) {
+      return side + first * BytesOf(row);
+    };
+    const Stretch stretch = {
+        view,
+        job_.loss_index + i,
+        n,
+        bound_.unpack != nullptr ? unpacked_ : codes_of(view.source, view.source_first, *view.from),
+        bound_.pack != nullptr ? to_pack_ : codes_of(view.result, view.result_first, *view.to),
+        0};
+    Ahead ahead = AheadOf(bound_, job_, i, kStretch);
+    if (whole) {
+      Measure(stretch, &ahead);
+    } else {
+      MeasureAny32(view, Sources(stretch), Results(stretch), n, stretch.index, job_.loss);
+    }
+    ahead.AskForAll();
+  }
+
+  const float* Sources(const Stretch& stretch) {
+    return Values(x_stage_, stretch.x_codes, stretch.n, bound_.args, true, x_room_ + stretch.at);
+  }
+  const float* Results(const Stretch& stretch) {
+    return Values(y_stage_, stretch.y_codes, stretch.n, bound_.args, true, y_room_ + stretch.at);
+  }
+
+  // Calls with how the sources stand and their codes or values.
+  template <class Work> auto WithSources(const Stretch& stretch, const Work& work) {
+    switch (x_standing_) {
+      case Standing::kBfloat16: return work(AsBfloat16(), stretch.x_codes);
+      case Standing::kFloat16: return work(AsFloat16(), stretch.x_codes);
+      case Standing::kFloat32: return work(AsFloat32(), stretch.x_codes);
+      case Standing::kOther: break;
+    }
+    return work(AsFloat32(), reinterpret_cast<const std::byte*>(Sources(stretch)));
+  }
+  template <class Work> auto WithResults(const Stretch& stretch, const Work& work) {
+    switch (y_standing_) {
+      case Standing::kBfloat16: return work(AsBfloat16(), stretch.y_codes);
+      case Standing::kFloat16: return work(AsFloat16(), stretch.y_codes);
+      case Standing::kFloat32: return work(AsFloat32(), stretch.y_codes);
+      case Standing::kOther: break;
+    }
+    return work(AsFloat32(), reinterpret_cast<const std::byte*>(Results(stretch)));
+  }
+
+  Range32 RangeOf(const Stretch& stretch, const Found32& found) {
+    if (found.least != 0) return {found.largest, found.least, found.least};
+    return WithSources(stretch, [&]<class Source>(Source, const std::byte* x) -> Range32 {
+      return {found.largest, 0, SmallestNonzero<Source>(x, stretch.n)};
+    });
+  }
+  bool IsOrdinary(const Stretch& stretch, const Found32& found) {
+    if (!pair_.IsOrdinary(found.largest)) return false;
+    return pair_.is_signed() ||
+           !WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
+             return HasNegative<Source>(x, stretch.n);
+           });
+  }
+
+  // Whole blocks, as many as a stretch has at most.
+  void Measure(const Stretch& stretch, Ahead* ahead) {
+    const std::size_t n = stretch.n;
+    StretchSums squares, errors;
+    LossStretch lost = job_.loss->StretchFrom(stretch.index);
+    Found32 found;
+    if (pair_.loses_nothing()) {
+      const auto sum = [&]<class Numbers>(Numbers, const std::byte* codes) {
+        return SumSquares<Numbers>(codes, n, ahead, &squares);
+      };
+      // The results say what the sources are.
+      const bool by_results = x_standing_ != Standing::kFloat32 &&
+                              (y_standing_ == Standing::kFloat32 || x_standing_ == Standing::kOther);
+      found = by_results ? WithResults(stretch, sum) : WithSources(stretch, sum);
+    } else {
+      const float filter = RelativeFilter(lost.max_rel_error, pair_.is_narrow());
+      found = WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
+        return WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
+          return (few_ ? SumErrors<true, Source, Result> : SumErrors<false, Source, Result>)(
+              x, y, n, filter, ahead, &squares, &errors);
+        });
+      });
+      few_ = found.inexact < n / kFewOf;
+    }
+    if (!IsOrdinary(stretch, found)) {
+      MeasureOthers(stretch, ahead);
+      return;
+    }
+    const Range32 range = RangeOf(stretch, found);
+    const LowCounts low = CountLow(stretch, range);
+    lost.finite = lost.compared = n;
+    lost.compared_nonzero = n - low.source_zeros;
+    // The filter may underflow where the numbers are very small.
+    const bool is_tiny = found.inexact != 0 && (pair_.is_narrow() || !kFused) && range.smallest < kTiny;
+    const bool may_grow = found.relative_may_grow || is_tiny;
+    if (may_grow || found.error > lost.max_abs_error || lost.max_rel_error < 0) {
+      TakeMaxima(Sources(stretch), Results(stretch), n, found.error, may_grow, &lost);
+    }
+    const auto counts = [&lost](Loss loss) -> std::uint64_t& {
+      return lost.counts[static_cast<std::size_t>(loss)];
+    };
+    counts(Loss::kExact) = n - found.inexact;
+    counts(Loss::kToZero) = low.zeros - low.source_zeros;
+    counts(Loss::kRounded) = found.inexact - counts(Loss::kToZero);
+    counts(Loss::kToSubnormal) = low.low - low.zeros;
+    counts(Loss::kZeroSignLost) = low.lost_signs;
+    lost.amax = ValueOfBits(range.largest);
+    lost.smallest_nonzero = ValueOfBits(range.smallest);
+    for (std::size_t block = 0; block < n / kBlock; ++block) {
+      std::copy_n(squares.of[block], kLossSums, lost.squares);
+      std::copy_n(errors.of[block], kLossSums, lost.errors);
+      lost.EndBlock();
+    }
+    // Values are looked at for examples alone.
+    const float *x = nullptr, *y = nullptr;
+    if (job_.loss->GivesExample(lost, stretch.index)) {
+      x = Sources(stretch);
+      y = Results(stretch);
+    }
+    job_.loss->AddStretch(lost, x, y, n, stretch.view, 0, stretch.index);
+  }
+
+  // Each block by itself, and one that is not ordinary by other lanes.
+  void MeasureOthers(const Stretch& stretch, Ahead* ahead) {
+    if (stretch.n == kBlock) {
+      MeasureAny32(stretch.view, Sources(stretch), Results(stretch), stretch.n, stretch.index,
+                   job_.loss);
+      return;
+    }
+    for (std::size_t k = 0; k < stretch.n; k += kBlock) {
+      Measure({From(stretch.view, k), stretch.index + k, kBlock,
+               stretch.x_codes + k * CarrierOf(*stretch.view.from),
+               stretch.y_codes + k * CarrierOf(*stretch.view.to), k},
+              ahead);
+    }
+  }
+
+  LowCounts CountLow(const Stretch& stretch, const Range32& range) const {
+    LowCounts counts;
+    if (!pair_.MayBeLow(range)) return counts;
+    const LowCodes low = result_codes_.Low(stretch.y_codes, stretch.n);
+    counts.zeros = low.zeros;
+    counts.low = bound_.to->is_float() ? low.low : low.zeros;
+    if (range.HasZeros()) {
+      counts.source_zeros = source_codes_.Low(stretch.x_codes, stretch.n).zeros;
+      if (bound_.to->is_fnuz()) {
+        counts.lost_signs = source_codes_.MinusZeros(stretch.x_codes, stretch.n);
+      }
+    }
+    return counts;
+  }
+
+  // Elements of which one at most differs where few do: a branch is not foretold then.
+  static constexpr std::size_t kFewOf = 128;
+
+  const Bound& bound_;
+  const Job& job_;
+  BlockBuffers* const buffers_;
+  const Stage x_stage_, y_stage_;
+  const Standing x_standing_, y_standing_;
+  const Float32Pair pair_;
+  const CodesOf source_codes_, result_codes_;
+  bool few_ = true;  // results of the last stretch that differ from their sources
+  alignas(64) float x_room_[kStretch];
+  alignas(64) float y_room_[kStretch];
+  alignas(64) std::byte unpacked_[kStretch];
+  alignas(64) std::byte to_pack_[kStretch];
+  alignas(64) std::byte kept_[kStretch * 4 + 8];
+};
+
+void RunMeasured64(const Bound& bound, const Job& job, BlockBuffers* buffers) {
+  alignas(64) double x_room[kBlock];
+  alignas(64) double y_room[kBlock];
+  alignas(64) std::byte kept[kBlock * 8 + 8];
+  std::uint64_t i = 0;
+  while (i < job.n) {
+    const std::uint64_t index = job.loss_index + i;
+    const auto n =
+        static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kBlock - index % kBlock));
+    const std::byte* codes = SourceCodes(bound, job, i, n, buffers);
+    const LossView view = MakeView(bound, job, i, n, kept);
+    const bool stay = view.source != kept;  // the source is not overwritten
+    const double* const x = Values(bound.source_value, codes, n, bound.args, stay, x_room);
+    const std::byte* results = CastMeasured(bound, job, codes, i, n, !stay, buffers);
+    AheadOf(bound, job, i, kBlock).AskForAll();
+    const double* const y = Values(bound.result_value, results, n, bound.args, true, y_room);
+    MeasureBlock(view, x, y, n, index, job.loss);
+    i += n;
+  }
+}
+
+// Whole blocks of a source of at most eight bits, not in place.
+void RunMeasuredCodes(const Bound& bound, const Job& job, const CodeLoss& table,
+                      BlockBuffers* buffers) {
+  alignas(64) std::uint8_t unpacked[kCodeStretch];
+  CodeMeter meter(table, job.loss_index, job.loss);
+  std::uint64_t i = 0;
+  while (i < job.n) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kCodeStretch));
+    const std::byte* const codes = SourceCodes(bound, job, i, 0, buffers);
+    for (std::size_t k = 0; k < n; k += kBlock) {
+      const std::byte* const block = SourceCodes(bound, job, i + k, kBlock, buffers);
+      CastMeasured(bound, job, block, i + k, kBlock, false, buffers);
+      if (bound.unpack != nullptr) std::memcpy(unpacked + k, block, kBlock);
+      AheadOf(bound, job, i + k, kBlock).AskForAll();
+    }
+    const LossView view = {bound.from,           bound.to,        job.source,
+                           job.source_first + i, job.destination, job.destination_first + i};
+    meter.Add(bound.unpack != nullptr ? unpacked : reinterpret_cast<const std::uint8_t*>(codes), n,
+              view, job.loss_index + i);
+    i += n;
+  }
+}
+
+// How many elements of a source of at most eight bits have their codes counted, at least: a table
+// is read before it is of use. Where nothing is lost lanes have squares alone to sum, which is
+// quicker than to count one by one, as is done with what brings news and without byte permutations.
+constexpr std::uint64_t kLeastCodes = 4 * kBlock;
+constexpr std::uint64_t kLeastCodesLossless =
+    HWY_TARGET == HWY_AVX3_DL ? 256 * kBlock : ~std::uint64_t{0};
+
+void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
+  const auto run = [&](std::uint64_t first, std::uint64_t n, const CodeLoss* table) {
+    if (n == 0) return;
+    Job part = job;
+    part.source_first += first;
+    part.destination_first += first;
+    part.loss_index += first;
+    part.n = n;
+    if (table != nullptr) {
+      RunMeasuredCodes(bound, part, *table, buffers);
+    } else if (IsFloat32Loss(*bound.from, *bound.to)) {
+      Float32Run(bound, part, buffers).Run();
+    } else {
+      RunMeasured64(bound, part, buffers);
+    }
+  };
+  const std::uint64_t head = (kBlock - job.loss_index % kBlock) % kBlock;
+  const CodeLoss* table = nullptr;
+  const std::uint64_t least =
+      detail::Contains(*bound.to, *bound.from) ? kLeastCodesLossless : kLeastCodes;
+  if (job.n >= head && job.n - head >= least && !IsInPlace(bound, job)) {
+    table = FindCodeLoss(*bound.from, *bound.to, job.loss->options);
+  }
+  if (table == nullptr) {
+    run(0, job.n, nullptr);
+    return;
+  }
+  const std::uint64_t blocks = (job.n - head) / kBlock * kBlock;
+  run(0, head, nullptr);
+  run(head, blocks, table);
+  run(head + blocks, job.n - head - blocks, nullptr);
+}
+
+}  // namespace
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // TENSORCAST_SRC_CORE_MEASURED_RUNS_INL_H_
