@@ -33,20 +33,11 @@ constexpr bool IsFloat32Loss(const TypeInfo& from, const TypeInfo& to) {
   return FitsFloat32(from) && FitsFloat32(to) && to.type_class != TypeClass::kBool && to.has_zero;
 }
 
-// Of magnitudes, as bits of float32, which are in the order of the numbers.
-struct Range32 {
-  std::uint32_t largest = 0;
-  std::uint32_t least = 0;
-  std::uint32_t smallest = 0;  // the least but zero; 0 where all are zero
-
-  bool HasZeros() const { return least == 0; }
-};
-
 inline double ValueOfBits(std::uint32_t bits) {
   return static_cast<double>(std::bit_cast<float>(bits));
 }
 
-// What the range of some sources says of them and of their results.
+// What magnitudes, as bits of float32, say of sources and results.
 class Float32Pair {
  public:
   Float32Pair(const TypeInfo& from, const TypeInfo& to, const LossParams& params)
@@ -70,7 +61,7 @@ class Float32Pair {
   bool is_narrow() const { return digits_ <= 11; }
   // Of magnitudes up to this one, whether all are finite and in the range.
   bool IsOrdinary(std::uint32_t largest) const { return largest < beyond_; }
-  bool MayBeLow(const Range32& range) const { return range.least < least_normal_; }
+  bool MayBeLow(std::uint32_t least) const { return least < least_normal_; }
 
  private:
   bool loses_nothing_;
@@ -157,12 +148,12 @@ struct StretchSums {
 
 // Goes over n elements, whole blocks, by steps, at_step(block, i, sums) for the elements from i of
 // the block on; then puts what is in each of the sums where `out` says. Blocks are summed side by
-// side where a vector has all eight sums, so that an addition need not wait for the one before;
+// side where that takes few vectors of sums, so that an addition need not wait for the one before;
 // narrower vectors have sums enough, and no registers.
 template <std::size_t kSums, class AtStep>
 HWY_INLINE void SumBlocks(std::size_t n, Ahead* ahead, const AtStep& at_step,
                           const std::array<StretchSums*, kSums>& out) {
-  constexpr std::size_t kBeside = SquareSums::kVectors == 1 ? 2 : 1;
+  constexpr std::size_t kBeside = SquareSums::kVectors * kSums <= 2 ? 2 : 1;
   const auto sum = [&](auto side_by_side, std::size_t block) HWY_ATTR
       __attribute__((always_inline)) {
     constexpr std::size_t kSide = side_by_side;
@@ -191,12 +182,14 @@ HWY_INLINE void SumBlocks(std::size_t n, Ahead* ahead, const AtStep& at_step,
   }
 }
 
-// What is found beside the sums.
+// What is found beside the sums. Magnitudes are bits of float32, which are in the order of the
+// numbers.
 struct Found32 {
-  std::uint32_t largest = 0, least = 0;  // of the sources' magnitudes
+  std::uint32_t largest = 0, least = 0;  // of the sources
   std::uint64_t inexact = 0;
   double error = 0;                       // the largest
   bool relative_may_grow = false;         // a relative error is larger than the known one, perhaps
+  std::uint32_t smallest = 0;             // of the sources but zero; 0 where there is none
 };
 
 // Sums the squares of n sources, whole blocks, whose results are the same numbers.
@@ -282,6 +275,11 @@ template <class Source> std::uint32_t SmallestNonzero(const std::byte* codes, st
     below = hn::Min(below, hn::Sub(magnitude, hn::Set(bits, 1u)));
   }
   return hn::GetLane(hn::MinOfLanes(bits, below)) + 1;
+}
+template <class Source>
+Found32 WithSmallest(Found32 found, const std::byte* codes, std::size_t n) {
+  found.smallest = found.least != 0 ? found.least : SmallestNonzero<Source>(codes, n);
+  return found;
 }
 template <class Source> bool HasNegative(const std::byte* codes, std::size_t n) {
   const D32 bits;

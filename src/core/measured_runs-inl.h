@@ -368,12 +368,6 @@ class Float32Run {
     return work(AsFloat32(), reinterpret_cast<const std::byte*>(Results(stretch)));
   }
 
-  Range32 RangeOf(const Stretch& stretch, const Found32& found) {
-    if (found.least != 0) return {found.largest, found.least, found.least};
-    return WithSources(stretch, [&]<class Source>(Source, const std::byte* x) -> Range32 {
-      return {found.largest, 0, SmallestNonzero<Source>(x, stretch.n)};
-    });
-  }
   bool IsOrdinary(const Stretch& stretch, const Found32& found) {
     if (!pair_.IsOrdinary(found.largest)) return false;
     return pair_.is_signed() ||
@@ -390,7 +384,7 @@ class Float32Run {
     Found32 found;
     if (pair_.loses_nothing()) {
       const auto sum = [&]<class Numbers>(Numbers, const std::byte* codes) {
-        return SumSquares<Numbers>(codes, n, ahead, &squares);
+        return WithSmallest<Numbers>(SumSquares<Numbers>(codes, n, ahead, &squares), codes, n);
       };
       // The results say what the sources are.
       const bool by_results = x_standing_ != Standing::kFloat32 &&
@@ -400,8 +394,8 @@ class Float32Run {
       const float filter = RelativeFilter(lost.max_rel_error, pair_.is_narrow());
       found = WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
         return WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
-          return (few_ ? SumErrors<true, Source, Result> : SumErrors<false, Source, Result>)(
-              x, y, n, filter, ahead, &squares, &errors);
+          const auto sum = few_ ? SumErrors<true, Source, Result> : SumErrors<false, Source, Result>;
+          return WithSmallest<Source>(sum(x, y, n, filter, ahead, &squares, &errors), x, n);
         });
       });
       few_ = found.inexact < n / kFewOf;
@@ -410,12 +404,11 @@ class Float32Run {
       MeasureOthers(stretch, ahead);
       return;
     }
-    const Range32 range = RangeOf(stretch, found);
-    const LowCounts low = CountLow(stretch, range);
+    const LowCounts low = CountLow(stretch, found);
     lost.finite = lost.compared = n;
     lost.compared_nonzero = n - low.source_zeros;
     // The filter may underflow where the numbers are very small.
-    const bool is_tiny = found.inexact != 0 && (pair_.is_narrow() || !kFused) && range.smallest < kTiny;
+    const bool is_tiny = found.inexact != 0 && (pair_.is_narrow() || !kFused) && found.smallest < kTiny;
     const bool may_grow = found.relative_may_grow || is_tiny;
     if (may_grow || found.error > lost.max_abs_error || lost.max_rel_error < 0) {
       TakeMaxima(Sources(stretch), Results(stretch), n, found.error, may_grow, &lost);
@@ -428,8 +421,8 @@ class Float32Run {
     counts(Loss::kRounded) = found.inexact - counts(Loss::kToZero);
     counts(Loss::kToSubnormal) = low.low - low.zeros;
     counts(Loss::kZeroSignLost) = low.lost_signs;
-    lost.amax = ValueOfBits(range.largest);
-    lost.smallest_nonzero = ValueOfBits(range.smallest);
+    lost.amax = ValueOfBits(found.largest);
+    lost.smallest_nonzero = ValueOfBits(found.smallest);
     for (std::size_t block = 0; block < n / kBlock; ++block) {
       std::copy_n(squares.of[block], kLossSums, lost.squares);
       std::copy_n(errors.of[block], kLossSums, lost.errors);
@@ -459,18 +452,22 @@ class Float32Run {
     }
   }
 
-  LowCounts CountLow(const Stretch& stretch, const Range32& range) const {
+  LowCounts CountLow(const Stretch& stretch, const Found32& found) const {
     LowCounts counts;
-    if (!pair_.MayBeLow(range)) return counts;
-    const LowCodes low = result_codes_.Low(stretch.y_codes, stretch.n);
-    counts.zeros = low.zeros;
-    counts.low = bound_.to->is_float() ? low.low : low.zeros;
-    if (range.HasZeros()) {
+    if (!pair_.MayBeLow(found.least)) return counts;
+    if (found.least == 0) {
       counts.source_zeros = source_codes_.Low(stretch.x_codes, stretch.n).zeros;
       if (bound_.to->is_fnuz()) {
         counts.lost_signs = source_codes_.MinusZeros(stretch.x_codes, stretch.n);
       }
     }
+    if (pair_.loses_nothing() && !pair_.MayBeLow(found.smallest)) {
+      counts.zeros = counts.low = counts.source_zeros;
+      return counts;
+    }
+    const LowCodes low = result_codes_.Low(stretch.y_codes, stretch.n);
+    counts.zeros = low.zeros;
+    counts.low = bound_.to->is_float() ? low.low : low.zeros;
     return counts;
   }
 
