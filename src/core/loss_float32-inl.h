@@ -1,5 +1,5 @@
-// Measuring loss in float32 lanes: whole blocks whose sources and results are float32 values, finite
-// and in the range. Included once per target.
+// Measuring loss in float32 lanes: whole blocks whose sources and results are float32 values,
+// finite and in the range. Included once per target.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_CORE_LOSS_FLOAT32_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -65,8 +65,8 @@ class Float32Pair {
 
  private:
   bool loses_nothing_;
-  int digits_;      // of the source's numbers
-  bool has_sign_;  // the destination
+  int digits_;                  // of the source's numbers
+  bool has_sign_;               // the destination
   std::uint32_t beyond_ = 0;    // from here on, perhaps
   std::uint32_t least_normal_;  // of the destination; 1 where it is an integer
 };
@@ -99,8 +99,8 @@ struct AsFloat16 {
   using Code = std::uint16_t;
   static HWY_INLINE hn::Vec<DF32> Load(const std::byte* codes, std::size_t i) {
     const hn::Rebind<hwy::float16_t, DF32> narrow;
-    return hn::PromoteTo(
-        DF32(), hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(codes) + i));
+    return hn::PromoteTo(DF32(),
+                         hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(codes) + i));
   }
 };
 
@@ -118,9 +118,8 @@ struct SquareSums {
   static constexpr std::size_t kVectors = kLossSums / kDoubleLanes;
 
   HWY_INLINE SquareSums() {
-    Unrolled<kVectors>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
-      sums[at] = hn::Zero(DF64());
-    });
+    Unrolled<kVectors>([&](auto at) HWY_ATTR
+                       __attribute__((always_inline)) { sums[at] = hn::Zero(DF64()); });
   }
   // Adds the squares of the kAt-th vector of floats of a step. They are doubles, so that fused
   // operations would do, but would take longer to wait for.
@@ -162,9 +161,8 @@ HWY_INLINE void SumBlocks(std::size_t n, Ahead* ahead, const AtStep& at_step,
       ahead->Ask(kStretchBlocks / kSide * kBlock / kAskedRun);
 #pragma GCC unroll 1
       for (std::size_t i = begin; i < begin + kAskedRun; i += kStep32) {
-        Unrolled<kSide>([&](auto side) HWY_ATTR __attribute__((always_inline)) {
-          at_step(block + side, i, sums[side]);
-        });
+        Unrolled<kSide>([&](auto side) HWY_ATTR
+                        __attribute__((always_inline)) { at_step(block + side, i, sums[side]); });
       }
     }
     Unrolled<kSide>([&](auto side) HWY_ATTR __attribute__((always_inline)) {
@@ -187,9 +185,9 @@ HWY_INLINE void SumBlocks(std::size_t n, Ahead* ahead, const AtStep& at_step,
 struct Found32 {
   std::uint32_t largest = 0, least = 0;  // of the sources
   std::uint64_t inexact = 0;
-  double error = 0;                       // the largest
-  bool relative_may_grow = false;         // a relative error is larger than the known one, perhaps
-  std::uint32_t smallest = 0;             // of the sources but zero; 0 where there is none
+  double error = 0;                // the largest
+  bool relative_may_grow = false;  // a relative error is larger than the known one, perhaps
+  std::uint32_t smallest = 0;      // of the sources but zero; 0 where there is none
 };
 
 // Sums the squares of n sources, whole blocks, whose results are the same numbers.
@@ -197,16 +195,18 @@ template <class Source>
 Found32 SumSquares(const std::byte* x_codes, std::size_t n, Ahead* ahead, StretchSums* squares) {
   const D32 bits;
   auto largest = hn::Zero(bits), least = hn::Set(bits, ~0u);
-  SumBlocks(n, ahead, [&](std::size_t block, std::size_t i, auto& sums) HWY_ATTR
-                      __attribute__((always_inline)) {
-    Unrolled<kStep32 / kFloatLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
-      const auto x = Source::Load(x_codes, block * kBlock + i + at * kFloatLanes);
-      const auto magnitude = hn::BitCast(bits, hn::Abs(x));
-      largest = hn::Max(largest, magnitude);
-      least = hn::Min(least, magnitude);
-      sums[0].template Add<at>(x);
-    });
-  }, std::array{squares});
+  SumBlocks(
+      n, ahead,
+      [&](std::size_t block, std::size_t i, auto& sums) HWY_ATTR __attribute__((always_inline)) {
+        Unrolled<kStep32 / kFloatLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
+          const auto x = Source::Load(x_codes, block * kBlock + i + at * kFloatLanes);
+          const auto magnitude = hn::BitCast(bits, hn::Abs(x));
+          largest = hn::Max(largest, magnitude);
+          least = hn::Min(least, magnitude);
+          sums[0].template Add<at>(x);
+        });
+      },
+      std::array{squares});
   Found32 found;
   found.largest = hn::GetLane(hn::MaxOfLanes(bits, largest));
   found.least = hn::GetLane(hn::MinOfLanes(bits, least));
@@ -240,25 +240,27 @@ Found32 SumErrors(const std::byte* x_codes, const std::byte* y_codes, std::size_
   const auto one = hn::Set(bits, 1u);
   auto largest = hn::Zero(bits), least = hn::Set(bits, ~0u);
   auto inexact = largest, max_error = largest, larger = largest;
-  SumBlocks(n, ahead, [&](std::size_t block, std::size_t i, auto& sums) HWY_ATTR
-                      __attribute__((always_inline)) {
-    Unrolled<kStep32 / kFloatLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
-      const std::size_t place = block * kBlock + i + at * kFloatLanes;
-      const auto x = Source::Load(x_codes, place), y = Result::Load(y_codes, place);
-      const auto magnitude = hn::Abs(x);
-      largest = hn::Max(largest, hn::BitCast(bits, magnitude));
-      least = hn::Min(least, hn::BitCast(bits, magnitude));
-      sums[0].template Add<at>(x);
-      if (kFew && HWY_LIKELY(hn::AllTrue(d, hn::Eq(x, y)))) return;
-      const auto difference = hn::Sub(x, y);
-      const auto error = hn::Abs(difference);
-      max_error = hn::Max(max_error, hn::BitCast(bits, error));
-      inexact = hn::Add(inexact, hn::Min(hn::BitCast(bits, error), one));
-      // Negative where the error is larger.
-      larger = hn::Or(larger, hn::BitCast(bits, hn::MulSub(relative, magnitude, error)));
-      sums[1].template Add<at>(difference);
-    });
-  }, std::array{squares, errors});
+  SumBlocks(
+      n, ahead,
+      [&](std::size_t block, std::size_t i, auto& sums) HWY_ATTR __attribute__((always_inline)) {
+        Unrolled<kStep32 / kFloatLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
+          const std::size_t place = block * kBlock + i + at * kFloatLanes;
+          const auto x = Source::Load(x_codes, place), y = Result::Load(y_codes, place);
+          const auto magnitude = hn::Abs(x);
+          largest = hn::Max(largest, hn::BitCast(bits, magnitude));
+          least = hn::Min(least, hn::BitCast(bits, magnitude));
+          sums[0].template Add<at>(x);
+          if (kFew && HWY_LIKELY(hn::AllTrue(d, hn::Eq(x, y)))) return;
+          const auto difference = hn::Sub(x, y);
+          const auto error = hn::Abs(difference);
+          max_error = hn::Max(max_error, hn::BitCast(bits, error));
+          inexact = hn::Add(inexact, hn::Min(hn::BitCast(bits, error), one));
+          // Negative where the error is larger.
+          larger = hn::Or(larger, hn::BitCast(bits, hn::MulSub(relative, magnitude, error)));
+          sums[1].template Add<at>(difference);
+        });
+      },
+      std::array{squares, errors});
   const hn::RebindToSigned<D32> whole;
   return {hn::GetLane(hn::MaxOfLanes(bits, largest)), hn::GetLane(hn::MinOfLanes(bits, least)),
           hn::GetLane(hn::SumOfLanes(bits, inexact)),
@@ -276,8 +278,7 @@ template <class Source> std::uint32_t SmallestNonzero(const std::byte* codes, st
   }
   return hn::GetLane(hn::MinOfLanes(bits, below)) + 1;
 }
-template <class Source>
-Found32 WithSmallest(Found32 found, const std::byte* codes, std::size_t n) {
+template <class Source> Found32 WithSmallest(Found32 found, const std::byte* codes, std::size_t n) {
   found.smallest = found.least != 0 ? found.least : SmallestNonzero<Source>(codes, n);
   return found;
 }

@@ -237,16 +237,16 @@ class CodesOf {
   }
   std::size_t MinusZeros(const std::byte* codes, std::size_t n) const {
     if (sign_ == 0) return 0;
-    return Low(codes, n).zeros - InLanes([&](auto d) {
-      return Low(d, codes, n, magnitude_ | sign_).zeros;
-    });
+    return Low(codes, n).zeros -
+           InLanes([&](auto d) { return Low(d, codes, n, magnitude_ | sign_).zeros; });
   }
 
  private:
   template <class D>
   LowCodes Low(D d, const std::byte* codes, std::size_t n, std::uint32_t mask) const {
     using Code = hn::TFromD<D>;
-    return core::HWY_NAMESPACE::CountLow(d, codes, n, static_cast<Code>(mask), static_cast<Code>(least_normal_));
+    return core::HWY_NAMESPACE::CountLow(d, codes, n, static_cast<Code>(mask),
+                                         static_cast<Code>(least_normal_));
   }
 
   int bits_;
@@ -272,9 +272,9 @@ class Float32Run {
     for (std::uint64_t i = 0; i < job_.n;) {
       const std::uint64_t left = job_.n - i, in_block = (job_.loss_index + i) % kBlock;
       const bool whole = in_block == 0 && left >= kBlock;
-      const auto n =
-          static_cast<std::size_t>(whole ? std::min<std::uint64_t>(left / kBlock, kStretchBlocks) * kBlock
-                                         : std::min(left, kBlock - in_block));
+      const auto n = static_cast<std::size_t>(
+          whole ? std::min<std::uint64_t>(left / kBlock, kStretchBlocks) * kBlock
+                : std::min(left, kBlock - in_block));
       RunStretch(i, n, whole);
       i += n;
     }
@@ -333,10 +333,11 @@ class Float32Run {
         bound_.pack != nullptr ? to_pack_ : codes_of(view.result, view.result_first, *view.to),
         0};
     Ahead ahead = AheadOf(bound_, job_, i, kStretch);
-    if (whole) {
+    if (whole && others_ == 0) {
       Measure(stretch, &ahead);
     } else {
       MeasureAny32(view, Sources(stretch), Results(stretch), n, stretch.index, job_.loss);
+      if (others_ != 0) --others_;
     }
     ahead.AskForAll();
   }
@@ -376,8 +377,8 @@ class Float32Run {
            });
   }
 
-  // Whole blocks, as many as a stretch has at most.
-  void Measure(const Stretch& stretch, Ahead* ahead) {
+  // Whole blocks, as many as a stretch has at most; false where these lanes measured none of them.
+  bool Measure(const Stretch& stretch, Ahead* ahead) {
     const std::size_t n = stretch.n;
     StretchSums squares, errors;
     LossStretch lost = job_.loss->StretchFrom(stretch.index);
@@ -387,28 +388,30 @@ class Float32Run {
         return WithSmallest<Numbers>(SumSquares<Numbers>(codes, n, ahead, &squares), codes, n);
       };
       // The results say what the sources are.
-      const bool by_results = x_standing_ != Standing::kFloat32 &&
-                              (y_standing_ == Standing::kFloat32 || x_standing_ == Standing::kOther);
+      const bool by_results =
+          x_standing_ != Standing::kFloat32 &&
+          (y_standing_ == Standing::kFloat32 || x_standing_ == Standing::kOther);
       found = by_results ? WithResults(stretch, sum) : WithSources(stretch, sum);
     } else {
       const float filter = RelativeFilter(lost.max_rel_error, pair_.is_narrow());
       found = WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
         return WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
-          const auto sum = few_ ? SumErrors<true, Source, Result> : SumErrors<false, Source, Result>;
+          const auto sum =
+              few_ ? SumErrors<true, Source, Result> : SumErrors<false, Source, Result>;
           return WithSmallest<Source>(sum(x, y, n, filter, ahead, &squares, &errors), x, n);
         });
       });
       few_ = found.inexact < n / kFewOf;
     }
     if (!IsOrdinary(stretch, found)) {
-      MeasureOthers(stretch, ahead);
-      return;
+      return MeasureOthers(stretch, ahead);
     }
     const LowCounts low = CountLow(stretch, found);
     lost.finite = lost.compared = n;
     lost.compared_nonzero = n - low.source_zeros;
     // The filter may underflow where the numbers are very small.
-    const bool is_tiny = found.inexact != 0 && (pair_.is_narrow() || !kFused) && found.smallest < kTiny;
+    const bool is_tiny =
+        found.inexact != 0 && (pair_.is_narrow() || !kFused) && found.smallest < kTiny;
     const bool may_grow = found.relative_may_grow || is_tiny;
     if (may_grow || found.error > lost.max_abs_error || lost.max_rel_error < 0) {
       TakeMaxima(Sources(stretch), Results(stretch), n, found.error, may_grow, &lost);
@@ -435,21 +438,28 @@ class Float32Run {
       y = Results(stretch);
     }
     job_.loss->AddStretch(lost, x, y, n, stretch.view, 0, stretch.index);
+    return true;
   }
 
   // Each block by itself, and one that is not ordinary by other lanes.
-  void MeasureOthers(const Stretch& stretch, Ahead* ahead) {
+  bool MeasureOthers(const Stretch& stretch, Ahead* ahead) {
     if (stretch.n == kBlock) {
       MeasureAny32(stretch.view, Sources(stretch), Results(stretch), stretch.n, stretch.index,
                    job_.loss);
-      return;
+      return false;
     }
+    bool any = false;
     for (std::size_t k = 0; k < stretch.n; k += kBlock) {
-      Measure({From(stretch.view, k), stretch.index + k, kBlock,
-               stretch.x_codes + k * CarrierOf(*stretch.view.from),
-               stretch.y_codes + k * CarrierOf(*stretch.view.to), k},
-              ahead);
+      const Stretch block = {From(stretch.view, k),
+                             stretch.index + k,
+                             kBlock,
+                             stretch.x_codes + k * CarrierOf(*stretch.view.from),
+                             stretch.y_codes + k * CarrierOf(*stretch.view.to),
+                             k};
+      any = Measure(block, ahead) || any;
     }
+    if (!any) others_ = kRest;
+    return any;
   }
 
   LowCounts CountLow(const Stretch& stretch, const Found32& found) const {
@@ -473,6 +483,7 @@ class Float32Run {
 
   // Elements of which one at most differs where few do: a branch is not foretold then.
   static constexpr std::size_t kFewOf = 128;
+  static constexpr unsigned kRest = 7;
 
   const Bound& bound_;
   const Job& job_;
@@ -481,7 +492,8 @@ class Float32Run {
   const Standing x_standing_, y_standing_;
   const Float32Pair pair_;
   const CodesOf source_codes_, result_codes_;
-  bool few_ = true;  // results of the last stretch that differ from their sources
+  unsigned others_ = 0;  // stretches left that are taken for like one without an ordinary block
+  bool few_ = true;      // results of the last stretch that differ from their sources
   alignas(64) float x_room_[kStretch];
   alignas(64) float y_room_[kStretch];
   alignas(64) std::byte unpacked_[kStretch];

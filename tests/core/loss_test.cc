@@ -13,27 +13,6 @@
 namespace tensorcast::testing {
 namespace {
 
-// Measures one tensor on every target and compares each report with the oracle's.
-void ExpectLossOnEveryTarget(const Tensor& source, DataType to, const CastOptions& options) {
-  const oracle::LossFigures expected = ExpectedLoss(source, to, options);
-  LossReport best;
-  for (const Target target : Targets()) {
-    const ForcedPlan plan(source.type, to, options, target);
-    LossMeter meter(source.type, to, options);
-    std::vector<std::byte> result(*StorageBytes(to, source.codes.size()));
-    RunMeasured(plan, source, result, 0, source.codes.size(), &meter);
-    const LossReport report = meter.Report();
-    ExpectReport(expected, report, plan.Name());
-    std::uint64_t partition = 0;
-    for (std::size_t kind = 0; kind < kLossPartition; ++kind) partition += report.counts[kind];
-    EXPECT_EQ(partition, report.elements) << plan.Name();
-    EXPECT_EQ(report.from, source.type);
-    EXPECT_EQ(report.to, to);
-    if (target == Targets().front()) best = report;
-    EXPECT_TRUE(SameBytes(best, report)) << plan.Name() << ": not the best target's bytes";
-  }
-}
-
 class LossOfType : public ::testing::TestWithParam<DataType> {};
 
 TEST_P(LossOfType, SpecialsAndEdges) {

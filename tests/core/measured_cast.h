@@ -41,6 +41,10 @@ void ExpectReport(const oracle::LossFigures& expected, const LossReport& report,
 
 bool SameBytes(const LossReport& a, const LossReport& b);
 
+// Measures one tensor on every target and compares each report with the oracle's, and all with each
+// other.
+void ExpectLossOnEveryTarget(const Tensor& source, DataType to, const CastOptions& options);
+
 }  // namespace tensorcast::testing
 
 #endif  // TENSORCAST_TESTS_CORE_MEASURED_CAST_H_

@@ -1,0 +1,128 @@
+// The loss report where one way to measure ends and the next begins: tensors of every small size,
+// and stretches of two blocks that keep all, lose a few elements or all, in every order.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/measured_cast.h"
+#include "core/source_codes.h"
+
+namespace tensorcast::testing {
+namespace {
+
+constexpr DataType kStretchSources[] = {DataType::kFloat32, DataType::kBfloat16,
+                                        DataType::kFloat16};
+constexpr DataType kStretchResults[] = {
+    DataType::kFloat32,        DataType::kBfloat16,   DataType::kFloat16, DataType::kFloat8E4M3FN,
+    DataType::kFloat8E5M2FNUZ, DataType::kFloat4E2M1, DataType::kInt8,    DataType::kUint8};
+
+void ExpectLossOfEverySize(const TypeInfo& from) {
+  for (const DataType to : kStretchResults) {
+    std::vector<std::size_t> sizes = {1023, 1024, 1025, 2047, 2048, 2049, 3071, 3073, 4096};
+    for (std::size_t size = 0; size <= 300; ++size) sizes.push_back(size);
+    std::ranges::sort(sizes);
+    const Tensor source = MakeTensor(from.type, OrdinaryBlocks(from, sizes.back(), 17));
+    const oracle::Row& from_row = oracle::RowOf(static_cast<int>(from.type));
+    const oracle::Row& to_row = oracle::RowOf(static_cast<int>(to));
+    const oracle::Options options = ToOracle({});
+    oracle::LossOracle loss(from_row, to_row, options);
+    std::size_t added = 0;
+    for (const std::size_t size : sizes) {
+      for (; added < size; ++added) {
+        const std::uint64_t code = source.codes[added];
+        loss.Add(code, oracle::Cast(from_row, to_row, options, code));
+      }
+      const oracle::LossFigures expected = loss.Figures();
+      for (const Target target : Targets()) {
+        const ForcedPlan plan(from.type, to, {}, target);
+        LossMeter meter(from.type, to);
+        std::vector<std::byte> result(*StorageBytes(to, size));
+        RunMeasured(plan, source, result, 0, size, &meter);
+        ExpectReport(expected, meter.Report(), plan.Name() + ", " + std::to_string(size));
+        if (::testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(LossOfInt16, EverySize) { ExpectLossOfEverySize(*FindType(DataType::kInt16)); }
+
+class LossStretches : public ::testing::TestWithParam<DataType> {};
+
+TEST_P(LossStretches, EverySize) { ExpectLossOfEverySize(*FindType(GetParam())); }
+
+// A number of a floating type by its exponent; where it is below the normal ones, the digits alone.
+std::uint64_t NumberOf(const TypeInfo& row, int exponent, std::uint64_t random) {
+  const std::uint64_t binade = std::uint64_t{1} << row.mantissa_bits;
+  const int field = std::clamp(exponent + row.bias, 0, 2 * row.bias);
+  const std::uint64_t magnitude = static_cast<std::uint64_t>(field) * binade + random % binade;
+  return magnitude | (random >> 60 & 1) << (row.bits - 1);
+}
+
+// Blocks of a floating type, one of each kind a few times, in an order by chance.
+std::vector<std::uint64_t> KindsOfBlocks(const TypeInfo& from, std::mt19937_64& random) {
+  enum {
+    kOnes,
+    kWeights,
+    kOneLow,
+    kSmall,
+    kTiny,
+    kZeros,
+    kOneNan,
+    kOneInfinity,
+    kPositive,
+    kKinds
+  };
+  std::vector<int> kinds;
+  for (int kind = 0; kind < 2 * kKinds; ++kind) kinds.push_back(kind % kKinds);
+  std::ranges::shuffle(kinds, random);
+  const std::uint64_t sign = std::uint64_t{1} << (from.bits - 1);
+  const std::uint64_t infinity = ((std::uint64_t{1} << from.exponent_bits) - 1)
+                                 << from.mantissa_bits;
+  std::vector<std::uint64_t> codes;
+  for (const int kind : kinds) {
+    const std::size_t begin = codes.size();
+    for (std::size_t i = 0; i < 1024; ++i) {
+      const std::uint64_t any = random();
+      const int spread = static_cast<int>(any >> 32 & 15);
+      std::uint64_t code = NumberOf(from, -5 - spread / 2, any);
+      if (kind == kOnes) code = NumberOf(from, spread / 4, 0) | (any & sign);
+      if (kind == kSmall) code = NumberOf(from, -24 + spread / 2, any);
+      if (kind == kTiny) code = NumberOf(from, -126 + spread, any);
+      if (kind == kZeros && any % 3 != 0) code = any & sign;
+      if (kind == kPositive) code &= ~sign;
+      codes.push_back(code);
+    }
+    // The ends of a block and of its vectors, and any place.
+    constexpr std::size_t kPlaces[] = {0, 7, 15, 16, 1008, 1023};
+    const std::size_t place = begin + (random() % 2 != 0 ? kPlaces[random() % 6] : random() % 1024);
+    if (kind == kOneLow) codes[place] = NumberOf(from, -40, random());
+    if (kind == kOneNan) codes[place] = infinity | 1;
+    if (kind == kOneInfinity) codes[place] = infinity | (random() & sign);
+  }
+  codes.resize(codes.size() - random() % 1500);
+  return codes;
+}
+
+TEST_P(LossStretches, KindsOfBlocksInAnyOrder) {
+  const TypeInfo& from = *FindType(GetParam());
+  std::mt19937_64 random(18);
+  for (const DataType to : kStretchResults) {
+    for (int order = 0; order < (Sampled() ? 1 : 3); ++order) {
+      const Tensor source = MakeTensor(from.type, KindsOfBlocks(from, random));
+      ExpectLossOnEveryTarget(source, to, {});
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(From, LossStretches, ::testing::ValuesIn(kStretchSources),
+                         TypeParameterName);
+
+}  // namespace
+}  // namespace tensorcast::testing
