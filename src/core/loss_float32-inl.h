@@ -78,7 +78,7 @@ inline constexpr std::size_t kDoubleLanes = hn::MaxLanes(DF64());
 // Elements of which each of the eight sums has as many, and that come to whole vectors.
 inline constexpr std::size_t kStep32 = std::max(kFloatLanes, kLossSums);
 // Elements after which memory is asked for more.
-inline constexpr std::size_t kAskedRun = 256;
+inline constexpr std::size_t kAskedRun = 64;
 
 // How numbers stand in memory: vectors of them from element i on. None is NaN.
 struct AsFloat32 {
