@@ -291,24 +291,6 @@ template <class Source> bool HasNegative(const std::byte* codes, std::size_t n) 
   return !hn::AllTrue(bits, hn::Eq(hn::ShiftRight<31>(signs), hn::Zero(bits)));
 }
 
-// The largest relative error, or what is known where that is as large.
-HWY_INLINE double LargestRelative(const float* x_values, const float* y_values, std::size_t n,
-                                  double known) {
-  const DF64 d;
-  const hn::Rebind<float, DF64> narrow;
-  const auto nearly = hn::Set(d, known * (1 - 0x1p-40));
-  auto largest = hn::Set(d, known);
-  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-    const auto x = hn::PromoteTo(d, hn::LoadU(narrow, x_values + i));
-    const auto y = hn::PromoteTo(d, hn::LoadU(narrow, y_values + i));
-    const auto error = hn::Abs(hn::Sub(x, y)), magnitude = hn::Abs(x);
-    if (HWY_LIKELY(hn::AllTrue(d, hn::Le(error, hn::Mul(nearly, magnitude))))) continue;
-    const auto nonzero = hn::Gt(magnitude, hn::Zero(d));
-    largest = hn::Max(largest, hn::IfThenElse(nonzero, hn::Div(error, magnitude), largest));
-  }
-  return hn::GetLane(hn::MaxOfLanes(d, largest));
-}
-
 // The first element of an error.
 HWY_INLINE std::size_t FindError(const float* x_values, const float* y_values, std::size_t n,
                                  double error) {
@@ -323,38 +305,41 @@ HWY_INLINE std::size_t FindError(const float* x_values, const float* y_values, s
   return LossStretch::kNotLookedFor;
 }
 
-// The first element of a relative error; divides only where it may be.
-HWY_INLINE std::size_t FindRelative(const float* x_values, const float* y_values, std::size_t n,
-                                    double relative) {
-  const DF64 d;
-  const hn::Rebind<float, DF64> narrow;
-  const auto wanted = hn::Set(d, relative);
-  const auto nearly = hn::Set(d, relative * (1 - 0x1p-40));
-  for (std::size_t i = 0; i < n; i += kDoubleLanes) {
-    const auto x = hn::PromoteTo(d, hn::LoadU(narrow, x_values + i));
-    const auto y = hn::PromoteTo(d, hn::LoadU(narrow, y_values + i));
-    const auto error = hn::Abs(hn::Sub(x, y)), magnitude = hn::Abs(x);
-    if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(error, hn::Mul(nearly, magnitude))))) continue;
-    const auto found = hn::Eq(hn::Div(error, magnitude), wanted);
-    const auto lane = static_cast<std::ptrdiff_t>(hn::FindFirstTrue(d, found));
-    if (lane >= 0) return i + static_cast<std::size_t>(lane);
+// Takes a relative error that is larger than the known one, and its first element; divides only
+// where there may be one. With `is_tiny` floats do not say where.
+inline void TakeRelative(const float* x_values, const float* y_values, std::size_t n,
+                         bool is_narrow, bool is_tiny, LossStretch* stretch) {
+  const DF32 d;
+  const hn::RebindToSigned<DF32> whole;
+  double known = std::max(stretch->max_rel_error, 0.0);
+  auto filter = hn::Set(d, RelativeFilter(stretch->max_rel_error, is_narrow));
+  for (std::size_t i = 0; i < n; i += kFloatLanes) {
+    const auto x = hn::LoadU(d, x_values + i);
+    const auto error = hn::Abs(hn::Sub(x, hn::LoadU(d, y_values + i)));
+    const auto left = hn::BitCast(whole, hn::MulSub(filter, hn::Abs(x), error));
+    if (HWY_LIKELY(!is_tiny && hn::AllFalse(whole, hn::Lt(left, hn::Zero(whole))))) continue;
+    for (std::size_t k = i; k < i + kFloatLanes; ++k) {
+      const double source = x_values[k];
+      const double lost = std::fabs(source - static_cast<double>(y_values[k]));
+      if (source == 0 || lost < known * (1 - 0x1p-40) * std::fabs(source)) continue;
+      const double relative = lost / std::fabs(source);
+      if (relative <= stretch->max_rel_error) continue;
+      stretch->max_rel_error = known = relative;
+      stretch->max_rel_at = k;
+      filter = hn::Set(d, RelativeFilter(known, is_narrow));
+    }
   }
-  return LossStretch::kNotLookedFor;
 }
 
 // Takes what may have grown of the maxima of n elements, whose largest error is known.
 inline void TakeMaxima(const float* x_values, const float* y_values, std::size_t n, double error,
-                       bool relative_may_grow, LossStretch* stretch) {
+                       bool is_narrow, bool is_tiny, LossStretch* stretch) {
   if (error > stretch->max_abs_error) {
     stretch->max_abs_error = error;
     stretch->max_abs_at = FindError(x_values, y_values, n, error);
   }
-  if (stretch->compared_nonzero == 0) return;
-  double relative = std::max(stretch->max_rel_error, 0.0);
-  if (relative_may_grow) relative = LargestRelative(x_values, y_values, n, relative);
-  if (relative > stretch->max_rel_error) {
-    stretch->max_rel_error = relative;
-    stretch->max_rel_at = FindRelative(x_values, y_values, n, relative);
+  if (stretch->compared_nonzero != 0) {
+    TakeRelative(x_values, y_values, n, is_narrow, is_tiny, stretch);
   }
 }
 

@@ -412,9 +412,10 @@ class Float32Run {
     // The filter may underflow where the numbers are very small.
     const bool is_tiny =
         found.inexact != 0 && (pair_.is_narrow() || !kFused) && found.smallest < kTiny;
-    const bool may_grow = found.relative_may_grow || is_tiny;
-    if (may_grow || found.error > lost.max_abs_error || lost.max_rel_error < 0) {
-      TakeMaxima(Sources(stretch), Results(stretch), n, found.error, may_grow, &lost);
+    if (found.relative_may_grow || is_tiny || found.error > lost.max_abs_error ||
+        lost.max_rel_error < 0) {
+      TakeMaxima(Sources(stretch), Results(stretch), n, found.error, pair_.is_narrow(), is_tiny,
+                 &lost);
     }
     const auto counts = [&lost](Loss loss) -> std::uint64_t& {
       return lost.counts[static_cast<std::size_t>(loss)];
