@@ -17,9 +17,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/code_ranges-inl.h"
 #include "core/lanes-inl.h"
 #include "core/loss-inl.h"
+#include "core/low_codes-inl.h"
 #include "core/route.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -292,14 +292,14 @@ template <class Source> bool HasNegative(const std::byte* codes, std::size_t n) 
 }
 
 // The first element of an error.
-HWY_INLINE std::size_t FindError(const float* x_values, const float* y_values, std::size_t n,
-                                 double error) {
+template <class Source, class Result>
+std::size_t FindError(const std::byte* x_codes, const std::byte* y_codes, std::size_t n,
+                      double error) {
   const DF32 d;
   const auto wanted = hn::Set(d, static_cast<float>(error));
   for (std::size_t i = 0; i < n; i += kFloatLanes) {
-    const auto x = hn::LoadU(d, x_values + i);
-    const auto found = hn::Eq(hn::Abs(hn::Sub(x, hn::LoadU(d, y_values + i))), wanted);
-    const auto lane = static_cast<std::ptrdiff_t>(hn::FindFirstTrue(d, found));
+    const auto lost = hn::Abs(hn::Sub(Source::Load(x_codes, i), Result::Load(y_codes, i)));
+    const auto lane = static_cast<std::ptrdiff_t>(hn::FindFirstTrue(d, hn::Eq(lost, wanted)));
     if (lane >= 0) return i + static_cast<std::size_t>(lane);
   }
   return LossStretch::kNotLookedFor;
@@ -307,39 +307,43 @@ HWY_INLINE std::size_t FindError(const float* x_values, const float* y_values, s
 
 // Takes a relative error that is larger than the known one, and its first element; divides only
 // where there may be one. With `is_tiny` floats do not say where.
-inline void TakeRelative(const float* x_values, const float* y_values, std::size_t n,
-                         bool is_narrow, bool is_tiny, LossStretch* stretch) {
+template <class Source, class Result>
+void TakeRelative(const std::byte* x_codes, const std::byte* y_codes, std::size_t n, bool is_narrow,
+                  bool is_tiny, LossStretch* stretch) {
   const DF32 d;
   const hn::RebindToSigned<DF32> whole;
+  alignas(64) float magnitudes[kFloatLanes], errors[kFloatLanes];
   double known = std::max(stretch->max_rel_error, 0.0);
   auto filter = hn::Set(d, RelativeFilter(stretch->max_rel_error, is_narrow));
   for (std::size_t i = 0; i < n; i += kFloatLanes) {
-    const auto x = hn::LoadU(d, x_values + i);
-    const auto error = hn::Abs(hn::Sub(x, hn::LoadU(d, y_values + i)));
-    const auto left = hn::BitCast(whole, hn::MulSub(filter, hn::Abs(x), error));
+    const auto x = Source::Load(x_codes, i);
+    const auto magnitude = hn::Abs(x), error = hn::Abs(hn::Sub(x, Result::Load(y_codes, i)));
+    const auto left = hn::BitCast(whole, hn::MulSub(filter, magnitude, error));
     if (HWY_LIKELY(!is_tiny && hn::AllFalse(whole, hn::Lt(left, hn::Zero(whole))))) continue;
-    for (std::size_t k = i; k < i + kFloatLanes; ++k) {
-      const double source = x_values[k];
-      const double lost = std::fabs(source - static_cast<double>(y_values[k]));
-      if (source == 0 || lost < known * (1 - 0x1p-40) * std::fabs(source)) continue;
-      const double relative = lost / std::fabs(source);
+    hn::Store(magnitude, d, magnitudes);
+    hn::Store(error, d, errors);
+    for (std::size_t k = 0; k < kFloatLanes; ++k) {
+      const double source = magnitudes[k], lost = errors[k];
+      if (source == 0 || lost < known * (1 - 0x1p-40) * source) continue;
+      const double relative = lost / source;
       if (relative <= stretch->max_rel_error) continue;
       stretch->max_rel_error = known = relative;
-      stretch->max_rel_at = k;
+      stretch->max_rel_at = i + k;
       filter = hn::Set(d, RelativeFilter(known, is_narrow));
     }
   }
 }
 
 // Takes what may have grown of the maxima of n elements, whose largest error is known.
-inline void TakeMaxima(const float* x_values, const float* y_values, std::size_t n, double error,
-                       bool is_narrow, bool is_tiny, LossStretch* stretch) {
+template <class Source, class Result>
+void TakeMaxima(const std::byte* x_codes, const std::byte* y_codes, std::size_t n, double error,
+                bool is_narrow, bool is_tiny, LossStretch* stretch) {
   if (error > stretch->max_abs_error) {
     stretch->max_abs_error = error;
-    stretch->max_abs_at = FindError(x_values, y_values, n, error);
+    stretch->max_abs_at = FindError<Source, Result>(x_codes, y_codes, n, error);
   }
   if (stretch->compared_nonzero != 0) {
-    TakeRelative(x_values, y_values, n, is_narrow, is_tiny, stretch);
+    TakeRelative<Source, Result>(x_codes, y_codes, n, is_narrow, is_tiny, stretch);
   }
 }
 

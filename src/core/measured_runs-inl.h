@@ -217,42 +217,6 @@ void MeasureAny32(const LossView& view, const float* x, const float* y, std::siz
   }
 }
 
-// A pair's codes and the lanes that look at them: by 8, 16 or 32 bits, one code a carrier.
-class CodesOf {
-  template <class Of> auto InLanes(const Of& of) const {
-    if (bits_ == 8) return of(D8());
-    if (bits_ == 16) return of(D16());
-    return of(D32());
-  }
-
- public:
-  explicit CodesOf(const TypeInfo& row)
-      : bits_(std::max(row.bits, 8)),
-        sign_(row.is_float() && row.has_sign ? 1u << (row.bits - 1) : 0),
-        magnitude_(static_cast<std::uint32_t>(detail::LowMask(row.bits)) & ~sign_),
-        least_normal_(1u << row.mantissa_bits) {}
-
-  LowCodes Low(const std::byte* codes, std::size_t n) const {
-    return InLanes([&](auto d) { return Low(d, codes, n, magnitude_); });
-  }
-  std::size_t MinusZeros(const std::byte* codes, std::size_t n) const {
-    if (sign_ == 0) return 0;
-    return Low(codes, n).zeros -
-           InLanes([&](auto d) { return Low(d, codes, n, magnitude_ | sign_).zeros; });
-  }
-
- private:
-  template <class D>
-  LowCodes Low(D d, const std::byte* codes, std::size_t n, std::uint32_t mask) const {
-    using Code = hn::TFromD<D>;
-    return core::HWY_NAMESPACE::CountLow(d, codes, n, static_cast<Code>(mask),
-                                         static_cast<Code>(least_normal_));
-  }
-
-  int bits_;
-  std::uint32_t sign_, magnitude_, least_normal_;
-};
-
 // Runs of the pairs of IsFloat32Loss.
 class Float32Run {
  public:
@@ -414,8 +378,11 @@ class Float32Run {
         found.inexact != 0 && (pair_.is_narrow() || !kFused) && found.smallest < kTiny;
     if (found.relative_may_grow || is_tiny || found.error > lost.max_abs_error ||
         lost.max_rel_error < 0) {
-      TakeMaxima(Sources(stretch), Results(stretch), n, found.error, pair_.is_narrow(), is_tiny,
-                 &lost);
+      WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
+        WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
+          TakeMaxima<Source, Result>(x, y, n, found.error, pair_.is_narrow(), is_tiny, &lost);
+        });
+      });
     }
     const auto counts = [&lost](Loss loss) -> std::uint64_t& {
       return lost.counts[static_cast<std::size_t>(loss)];
@@ -432,14 +399,25 @@ class Float32Run {
       std::copy_n(errors.of[block], kLossSums, lost.errors);
       lost.EndBlock();
     }
-    // Values are looked at for examples alone.
+    // Values are looked at for the examples of kinds alone: those of the maxima are known.
     const float *x = nullptr, *y = nullptr;
-    if (job_.loss->GivesExample(lost, stretch.index)) {
+    if (GivesKind(lost, stretch.index)) {
       x = Sources(stretch);
       y = Results(stretch);
     }
     job_.loss->AddStretch(lost, x, y, n, stretch.view, 0, stretch.index);
     return true;
+  }
+
+  // Whether a kind is met for the first time, or before where it was.
+  bool GivesKind(const LossStretch& lost, std::uint64_t index) const {
+    const LossState& known = *job_.loss;
+    for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+      if (lost.counts[kind] != 0 && (known.counts[kind] == 0 || index < known.first[kind].index)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // Each block by itself, and one that is not ordinary by other lanes.
