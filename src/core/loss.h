@@ -64,7 +64,6 @@ struct LossStretch {
   // The first elements of the maxima, where lanes looked for them.
   std::size_t max_abs_at = kNotLookedFor;
   std::size_t max_rel_at = kNotLookedFor;
-  bool summed_again = false;  // all of it in order, as sums in another would have rounded
 
   static constexpr std::size_t kNotLookedFor = ~std::size_t{0};
 
