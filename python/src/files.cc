@@ -66,6 +66,12 @@ class WeightsOfFile {
     });
   }
 
+  // Says whether Refuse throws of any tensor.
+  bool RefusesSome() {
+    (void)Survey();
+    return !refused_.empty();
+  }
+
   // Gives the type that the configuration says the model is built in, or an empty text.
   const std::string& ModelType() { return Survey().scales.weights.config.dtype; }
 
@@ -393,7 +399,8 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
 }
 
 // Gives the name, the codes, what is known and the shape of each weight whose scales are applied;
-// the tensors that are left then, or None; and the type that a model is built in.
+// the tensors that are left then, or None; the type that a model is built in; and whether tensors
+// are refused.
 nb::tuple WeightTuples(const TensorFile& file) {
   const auto weights = file.weights();
   std::optional<std::vector<std::size_t>> left;
@@ -408,7 +415,8 @@ nb::tuple WeightTuples(const TensorFile& file) {
                                      ToStr(weight.LayoutText() + ": " + weight.evidence),
                                      nb::tuple(ListOf(weight.shape, std::identity())));
              }),
-      left ? nb::object(ListOf(*left, std::identity())) : nb::none(), ToStr(weights->ModelType()));
+      left ? nb::object(ListOf(*left, std::identity())) : nb::none(), ToStr(weights->ModelType()),
+      weights->RefusesSome());
 }
 
 nb::tuple TensorInfoTuple(const formats::TensorInfo& info) {

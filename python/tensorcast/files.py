@@ -83,7 +83,7 @@ class _Opened:
         self.sizes: list[int] = []
         for index, (name, dtype, number, shape, nbytes, fortran) in enumerate(core.infos()):
             self.sizes.append(nbytes)
-            self.stored.setdefault(name, reading.Stored(name, index, dtype, number, shape, fortran, usual=number))
+            self.stored.setdefault(name, reading.Stored(name, index, dtype, number, shape, fortran, False, number))
 
     def missing(self, name: object, more: str = "") -> NoTensorError:
         return NoTensorError(f"{os.path.basename(self.path)!r} has no tensor {name!r}{more}")
@@ -195,6 +195,11 @@ class Tensors(Mapping[str, Any]):
         >>> w.shape, report.counts["to_limit"]
         ((2, 2), 1)
         """
+        if (to is like is out is threads is None and self._opened.mmap
+                and not (options or packed or loss or ignore_scales)):
+            made = reading.as_it_is(self._opened.core, self._find(name, None, False), self._opened.place)
+            if made is not None:
+                return made
         check_options(options, "get", Tensors.get_tensor, CAST_OPTIONS)
         number = None if to is None else _core.type_number(to)
         for model in (out, like):
@@ -335,6 +340,7 @@ class TensorFile(Tensors):
             # What are weights is found when it is first asked for: many files' never is.
             self._weights: dict[str, reading.Stored] | None = None
             self._known: dict[str, str] = {}
+            self._refuses = True  # of some weight; known with the weights
             if select or exclude:
                 names = chosen(self.infos(), select, exclude)
                 self._weights = {name: one for name, one in self._listed().items() if name in names}
@@ -384,7 +390,7 @@ class TensorFile(Tensors):
 
     def _listed(self) -> dict[str, reading.Stored]:
         if self._weights is None:
-            weights, left, built_in = self._opened.core.weights()
+            weights, left, built_in, self._refuses = self._opened.core.weights()
             usual = _BUILT_IN.get(built_in, _BUILT_IN["float32"])
             by_codes = {codes: reading.Stored(name, codes, known.split(":")[0], 0, tuple(shape), scaled=True,
                                               usual=usual)
@@ -408,7 +414,7 @@ class TensorFile(Tensors):
             more = " of its own: it is a part of a weight, or was not selected, and stands in .raw" if is_stored else ""
             raise self._opened.missing(name, more)
         one = listed[name]
-        if not one.scaled:
+        if self._refuses and not one.scaled:
             self._opened.core.refuse_weight(one.index, to)
         return one
 

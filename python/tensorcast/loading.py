@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Unpack
 
 from . import _core, arrays, files
@@ -90,17 +90,21 @@ def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, frame
                     exclude=() if bare else exclude, mmap=mmap, assume_type=assume_type,
                     allow_hard_links=allow_hard_links, root=root, storage_options=storage_options) as file:
         view = file.raw if bare else file
-        infos = view.infos()
-        names = chosen(infos, select, exclude) if bare else set(view)
+        names: Collection[str] = view
+        if bare and (select or exclude):
+            found = chosen(view.infos(), select, exclude)
+            names = [name for name in view if name in found]
+        if number is None and asked is None and not progress and not options:
+            return {name: view.get_tensor(name) for name in names}
         loaded: dict[str, Any] = {}
-        done, total = 0, sum(info.nbytes for info in infos if info.name in names)
+        infos = [view.info(name) for name in names]
+        done, total = 0, sum(info.nbytes for info in infos)
         with shown(progress, os.path.basename(os.fsdecode(path))) as tell:
             for info in infos:
-                if info.name in names:
-                    own = 0 if info.type is None else int(_core.type_number(info.type))
-                    wanted = to if number is not None and is_cast(own, every) else None
-                    loaded[info.name] = view.get_tensor(info.name, to=wanted, threads=asked, **options)
-                    done += info.nbytes
-                    if tell is not None:
-                        tell(done, total, info.name)
+                own = 0 if info.type is None else int(_core.type_number(info.type))
+                wanted = to if number is not None and is_cast(own, every) else None
+                loaded[info.name] = view.get_tensor(info.name, to=wanted, threads=asked, **options)
+                done += info.nbytes
+                if tell is not None:
+                    tell(done, total, info.name)
     return loaded
