@@ -83,6 +83,13 @@ def plain(tc, torch, folder):
         loaded = f.get_tensor("float32")
         loaded.mul_(2)  # it is its own memory
         assert same(torch, f["float32"], tensors["float32"])
+    # Two elements to a byte, as they stand in the file.
+    four = torch.randint(0, 256, (8, 4), generator=generator, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    save_file({"w": four}, folder / "four.safetensors")
+    for mmap in (True, False):
+        with tc.open(folder / "four.safetensors", framework="pt", mmap=mmap) as f:
+            assert same(torch, f["w"], four) and same(torch, f.get_slice("w")[2:4], four[2:4])
+            assert torch.equal(f.get("w", to=torch.float32), tc.cast(four, torch.float32))
     for device, line in (("cuda:77", "device"), ("nonsense", "device 'nonsense'")):
         try:
             tc.load_file(path, framework="pt", device=device)
