@@ -78,7 +78,7 @@ struct MountOptions {
   std::size_t range_bytes = std::size_t{8} << 20;  // the most that Read is asked for
   std::size_t ranges_ahead = 4;                    // each by a thread of its own; 0: none
   // Of ranges that are kept, all files together; beyond it come those that are just being read, one
-  // for each thread of the conversion.
+  // for each thread of the conversion. 0: no range is read nor kept but what is asked for.
   std::size_t buffer_bytes = std::size_t{64} << 20;
   unsigned tries = 5;  // of each call
   std::chrono::milliseconds first_pause{

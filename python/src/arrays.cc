@@ -54,6 +54,20 @@ PyObject*& HandlerField(PyArrayObject* array) {
   return reinterpret_cast<PyArrayObject_fields*>(array)->mem_handler;
 }
 
+// A shape as numpy has it; raises where it cannot.
+std::vector<npy_intp> SizesOf(std::span<const std::uint64_t> shape) {
+  std::vector<npy_intp> sizes;
+  sizes.reserve(shape.size());
+  for (const std::uint64_t size : shape) {
+    if (size > static_cast<std::uint64_t>(std::numeric_limits<npy_intp>::max())) {
+      Raise(ErrorClass::kRange, "a tensor has more elements than an array can");
+    }
+    sizes.push_back(static_cast<npy_intp>(size));
+  }
+  if (sizes.size() > 32) Raise(ErrorClass::kUnsupported, "a tensor has more than 32 dimensions");
+  return sizes;
+}
+
 // Says whether this numpy has that field where its headers had it.
 bool can_give_memory = false;
 
@@ -126,16 +140,20 @@ nb::object DenseCopy(PyArrayObject* array) {
 }
 
 nb::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> shape) {
-  std::vector<npy_intp> sizes;
-  sizes.reserve(shape.size());
-  for (const std::uint64_t size : shape) {
-    if (size > static_cast<std::uint64_t>(std::numeric_limits<npy_intp>::max())) {
-      Raise(ErrorClass::kRange, "a tensor has more elements than an array can");
-    }
-    sizes.push_back(static_cast<npy_intp>(size));
+  return NewArray(descr, SizesOf(shape));
+}
+
+nb::object ArrayAt(PyArray_Descr* descr, std::span<const std::uint64_t> shape, void* memory,
+                   nb::object owner) {
+  const std::vector<npy_intp> sizes = SizesOf(shape);
+  Py_INCREF(reinterpret_cast<PyObject*>(descr));  // which the call below takes over
+  nb::object result =
+      nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(sizes.size()),
+                                     sizes.data(), nullptr, memory, NPY_ARRAY_CARRAY, nullptr));
+  if (!result.is_valid() || PyArray_SetBaseObject(AsArray(result), owner.release().ptr()) != 0) {
+    throw nb::python_error();
   }
-  if (sizes.size() > 32) Raise(ErrorClass::kUnsupported, "a tensor has more than 32 dimensions");
-  return NewArray(descr, sizes);
+  return result;
 }
 
 nb::object AnyArray(PyObject* object) noexcept {

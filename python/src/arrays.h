@@ -55,6 +55,10 @@ nanobind::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape,
                           const npy_intp* strides = nullptr);
 nanobind::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> shape);
 
+// Makes an array in C's order of memory that stands elsewhere, and stays as long as `owner`.
+nanobind::object ArrayAt(PyArray_Descr* descr, std::span<const std::uint64_t> shape, void* memory,
+                         nanobind::object owner);
+
 // Makes a copy of an array, in C's order and this machine's byte order.
 nanobind::object DenseCopy(PyArrayObject* array);
 

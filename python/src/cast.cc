@@ -38,7 +38,8 @@ bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
 
 // Gives a plan of default options, bound when it is first asked for. The caller holds the GIL.
 const CastPlan& DefaultPlan(DataType from, DataType to) {
-  static std::array<std::unique_ptr<CastPlan>, kTypeNumbers * kTypeNumbers> plans;
+  // Never destroyed: a daemon thread may be at work until the process has ended.
+  static auto& plans = *new std::array<std::unique_ptr<CastPlan>, kTypeNumbers * kTypeNumbers>;
   auto& plan = plans[static_cast<std::size_t>(from) * kTypeNumbers + static_cast<std::size_t>(to)];
   if (plan == nullptr) {
     auto bound = std::make_unique<CastPlan>();

@@ -35,14 +35,16 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// Parses a text that may have '_' for '-' and be in any case; gives nothing for what is no text.
+// Parses a text that may have '_' for '-' ("q8_0" has its own) and be in any case; gives nothing
+// for what is no text.
 template <class Parse> auto Named(nb::handle text, const Parse& parse) -> decltype(parse("")) {
   if (PyUnicode_Check(text.ptr()) == 0) return std::nullopt;
   std::string asked = FromStr(text);
   for (char& c : asked) {
-    if (c == '_') c = '-';
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
+  if (const auto found = parse(asked)) return found;
+  std::ranges::replace(asked, '_', '-');
   return parse(asked);
 }
 
@@ -68,12 +70,18 @@ convert::Request RequestOf(const nb::dict& words) {
   for (const nb::handle file : words["files"]) {
     request.files.push_back({FromStr(file[0]), FromStr(file[1])});
   }
-  if (!words["to"].is_none()) request.to = DestinationOf(words["to"]);
+  const auto is_same = [](std::string_view text) {
+    return text == "same" ? std::optional(text) : std::nullopt;
+  };
+  if (!words["to"].is_none() && !Named(words["to"], is_same)) {
+    request.to = DestinationOf(words["to"]);
+  }
   for (const nb::handle rule : words["rules"]) {
     request.rules.push_back({FromStr(rule[0]), DestinationOf(rule[1])});
   }
   for (const nb::handle text : words["only"]) request.only.push_back(FromStr(text));
   for (const nb::handle text : words["exclude"]) request.excluded.push_back(FromStr(text));
+  for (const nb::handle text : words["select"]) request.select.push_back(FromStr(text));
   for (const nb::handle keep : words["keep"]) {
     request.keep.push_back(
         Argument("keep", keep, convert::ParseKeep, convert::Keeps(), convert::KeepName));

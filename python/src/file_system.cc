@@ -22,6 +22,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "text_objects.h"
+#include "threads.h"
 
 namespace nb = nanobind;
 
@@ -123,7 +124,7 @@ class PythonMount {
 
   // The threads that read ahead may be in Python, and end only where this one gives the GIL back.
   void Close() {
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     mount_ = Mount();
   }
 

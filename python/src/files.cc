@@ -66,6 +66,12 @@ class WeightsOfFile {
     });
   }
 
+  // Says whether Refuse throws of any tensor.
+  bool RefusesSome() {
+    (void)Survey();
+    return !refused_.empty();
+  }
+
   // Gives the type that the configuration says the model is built in, or an empty text.
   const std::string& ModelType() { return Survey().scales.weights.config.dtype; }
 
@@ -208,6 +214,37 @@ class TensorFile {
   std::shared_ptr<WeightsOfFile> weights_;
 };
 
+// Gives a tensor as an array of the file's memory, in the file's order, or None where it has to be
+// read. `is_stream`, and a type that the library does not know: its packed bytes, as uint8.
+nb::object MapTensor(const TensorFile& file, std::size_t tensor, bool is_stream) {
+  const formats::TensorInfo& info = file.info(tensor);
+  const TypeInfo* const type = FindType(info.type);
+  const bool is_bytes = type == nullptr || is_stream;
+  // A bool may be any byte in a file, and is 0 or 1 in an array.
+  if (!is_bytes && (type->is_packed() || info.type == DataType::kBool)) return nb::none();
+  if (info.type == DataType::kString || info.bytes == 0) return nb::none();
+  PyArray_Descr* const descr = DescrOf(is_bytes ? DataType::kUint8 : info.type);
+  const auto reader = file.hold();
+  std::shared_ptr<std::byte> memory;
+  {
+    const WithoutGil without_gil;  // it may hold the tensor against a checksum
+    memory = reader->Map(tensor);
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.get());
+  if (memory == nullptr || address % static_cast<std::size_t>(PyDataType_ALIGNMENT(descr)) != 0) {
+    return nb::none();
+  }
+  std::vector<std::uint64_t> shape = info.shape;
+  if (info.fortran_order) std::ranges::reverse(shape);
+  if (is_bytes) shape = {info.bytes};
+  auto held = std::make_unique<std::shared_ptr<std::byte>>(memory);
+  nb::capsule owner(held.get(), [](void* mapping) noexcept {
+    delete static_cast<std::shared_ptr<std::byte>*>(mapping);
+  });
+  (void)held.release();
+  return ArrayAt(descr, shape, memory.get(), owner);
+}
+
 // Reads the packed bytes of a tensor whose type the library does not know.
 nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   const formats::TensorInfo& info = file.info(tensor);
@@ -216,7 +253,7 @@ nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   const auto written = WritableBytesOf(AsArray(result));
   const auto reader = file.hold();
   {
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     reader->Read(tensor, 0, written);
   }
   return result;
@@ -296,7 +333,7 @@ void ReadNumbers(const TensorFile& file, const ReadRequest& request, nb::handle 
   std::shared_ptr<const formats::TensorReader> reader = file.hold();
   if (request.is_scaled) {
     const auto weights = file.weights();
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     reader = weights->ReaderFor(request.to);  // in which the codes are the weight's values
   }
   const formats::TensorInfo& info = reader->contents().tensors[request.tensor];
@@ -362,12 +399,13 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
 }
 
 // Gives the name, the codes, what is known and the shape of each weight whose scales are applied;
-// the tensors that are left then, or None; and the type that a model is built in.
+// the tensors that are left then, or None; the type that a model is built in; and whether tensors
+// are refused.
 nb::tuple WeightTuples(const TensorFile& file) {
   const auto weights = file.weights();
   std::optional<std::vector<std::size_t>> left;
   {
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     left = weights->Left();
   }
   return nb::make_tuple(
@@ -377,7 +415,8 @@ nb::tuple WeightTuples(const TensorFile& file) {
                                      ToStr(weight.LayoutText() + ": " + weight.evidence),
                                      nb::tuple(ListOf(weight.shape, std::identity())));
              }),
-      left ? nb::object(ListOf(*left, std::identity())) : nb::none(), ToStr(weights->ModelType()));
+      left ? nb::object(ListOf(*left, std::identity())) : nb::none(), ToStr(weights->ModelType()),
+      weights->RefusesSome());
 }
 
 nb::tuple TensorInfoTuple(const formats::TensorInfo& info) {
@@ -436,7 +475,7 @@ void BindFiles(nb::module_& m) {
              const auto weights = self.weights();
              std::vector<std::string> notes;
              {
-               const nb::gil_scoped_release without_gil;  // it may read configurations
+               const WithoutGil without_gil;  // it may read configurations
                notes = reader->notes();
                std::ranges::move(weights->Notes(), std::back_inserter(notes));
                std::ranges::move(weights->Findings(), std::back_inserter(notes));
@@ -449,11 +488,12 @@ void BindFiles(nb::module_& m) {
           [](const TensorFile& self, std::size_t tensor, std::optional<int> to) {
             (void)self.info(tensor);
             const auto weights = self.weights();
-            const nb::gil_scoped_release without_gil;
+            const WithoutGil without_gil;
             weights->Refuse(tensor, to ? std::optional(static_cast<DataType>(*to)) : std::nullopt);
           },
           nb::arg("tensor"), nb::arg("to").none())
       .def("read_bytes", &ReadBytes)
+      .def("map", &MapTensor, nb::arg("tensor"), nb::arg("is_stream"))
       .def(
           "read_numbers",
           [](const TensorFile& self, std::size_t tensor, bool scaled, std::uint64_t first,

@@ -137,7 +137,7 @@ void BindOutputs(nb::module_& m) {
              });
            })
       .def("close", [](HeldOutputs& self) {
-        const nb::gil_scoped_release without_gil;
+        const WithoutGil without_gil;
         self.Close();
       });
   m.def("begin", &Begin, nb::arg("plan"), nb::arg("overwrite"), nb::keep_alive<0, 1>());
@@ -146,6 +146,18 @@ void BindOutputs(nb::module_& m) {
   m.def("input_files", [](const HeldPlan& held) {
     const convert::PlanState* const state = convert::PlanAccess::StateOf(held.plan);
     return ListOf(convert::InputPaths(*state), ToStr);
+  });
+  // Of each job which others have to be run with it: a number that they share, or None.
+  m.def("groups", [](const HeldPlan& held) {
+    const convert::PlanState* const state = convert::PlanAccess::StateOf(held.plan);
+    nb::list groups;
+    for (const convert::PlannedFile& file : state->files) {
+      for (const convert::TensorJob& job : file.plan.jobs) {
+        const auto group = file.plan.globals->GroupOf(job.tensor);
+        groups.append(group ? nb::object(nb::int_(*group)) : nb::none());
+      }
+    }
+    return groups;
   });
   m.def("units", &Units, nb::arg("plan"), nb::arg("most_bytes"));
 }

@@ -13,6 +13,7 @@
 
 #include "tensorcast/convert.hpp"
 #include "text_objects.h"
+#include "threads.h"
 
 namespace tensorcast::python {
 
@@ -25,6 +26,7 @@ class ProgressTeller {
   std::function<void(const convert::Progress&)> For(std::atomic<bool>& interrupted) {
     if (progress_.is_none()) return nullptr;
     return [this, &interrupted](const convert::Progress& done) {
+      ending_.Stay();
       const nanobind::gil_scoped_acquire gil;
       if (raised_) return;
       try {
@@ -43,6 +45,7 @@ class ProgressTeller {
 
  private:
   nanobind::handle progress_;
+  Ending ending_;
   std::optional<nanobind::python_error> raised_;
 };
 

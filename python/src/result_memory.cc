@@ -9,15 +9,18 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace tensorcast::python {
 namespace {
@@ -31,6 +34,7 @@ struct Header {
   void* begin;           // of what was allocated
   std::size_t capacity;  // behind the header
   bool is_mapped;
+  bool is_huge;  // on huge pages
 };
 static_assert(sizeof(Header) <= kResultAlignment);
 
@@ -53,12 +57,35 @@ bool HasHugePages() {
   return has;
 }
 
-bool IsOnHugePages(const Header& header) { return header.capacity >= 2 * kHugePage; }
+// Says whether this is a virtual machine whose host takes back every huge page that is free: each
+// new one costs the host's making it, too, some milliseconds, where small pages come from what the
+// machine has broken up already. That is bit 5 of virtio's balloon.
+bool HostTakesFreePages() {
+  static const bool takes = [] {
+    std::error_code error;
+    const std::filesystem::path balloons("/sys/bus/virtio/drivers/virtio_balloon");
+    for (const auto& entry : std::filesystem::directory_iterator(balloons, error)) {
+      std::ifstream file(entry.path() / "features");
+      std::string bits;
+      if (std::getline(file, bits) && bits.size() > 5 && bits[5] == '1') return true;
+    }
+    return false;
+  }();
+  return takes;
+}
+
+// Bytes of all blocks that are mapped, given or kept.
+std::atomic<std::size_t> mapped_bytes = 0;
 
 // A page for the header stands before the memory, which begins a page, so that it lies to every
 // source as pages do, and a huge page where it fills some.
-void* Map(std::size_t capacity) {
-  const std::size_t alignment = capacity >= 2 * kHugePage ? kHugePage : kPage;
+void* Map(std::size_t capacity, std::size_t kept_limit) {
+  // What is more than will be kept is filled once: new huge pages have to be cheap for that.
+  constexpr std::size_t kShareOfKept = 4;
+  const bool is_huge =
+      capacity >= 2 * kHugePage &&
+      (mapped_bytes + capacity <= kept_limit / kShareOfKept || !HostTakesFreePages());
+  const std::size_t alignment = is_huge ? kHugePage : kPage;
   const std::size_t mapped = capacity + alignment + kPage;
   void* const got =
       mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -73,13 +100,15 @@ void* Map(std::size_t capacity) {
 #ifdef MADV_HUGEPAGE
   if (alignment == kHugePage) madvise(result, capacity, MADV_HUGEPAGE);
 #endif
-  *HeaderOf(result) = {reinterpret_cast<void*>(begin), capacity, true};
+  *HeaderOf(result) = {reinterpret_cast<void*>(begin), capacity, true, is_huge};
+  mapped_bytes += capacity;
   return result;
 }
 
 void Unmap(void* memory) {
   const Header header = *HeaderOf(memory);
   munmap(header.begin, kPage + header.capacity);
+  mapped_bytes -= header.capacity;
 }
 
 // The limit that a process starts with.
@@ -182,7 +211,7 @@ void* TakeSmall(std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   auto* const memory =
       reinterpret_cast<void*>((first + kRoom) / kResultAlignment * kResultAlignment);
-  *HeaderOf(memory) = {begin, bytes, false};
+  *HeaderOf(memory) = {begin, bytes, false, false};
   return memory;
 }
 
@@ -193,7 +222,7 @@ void* TakeMemory(std::size_t bytes) noexcept {
   if (bytes < kKeptFrom) return TakeSmall(bytes);
   const std::size_t capacity = CapacityFor(bytes);
   void* const kept = Kept().Take(capacity);
-  return kept != nullptr ? kept : Map(capacity);
+  return kept != nullptr ? kept : Map(capacity, Kept().limit());
 }
 
 void GiveMemory(void* memory) noexcept {
@@ -202,7 +231,7 @@ void GiveMemory(void* memory) noexcept {
   if (!header.is_mapped) return std::free(header.begin);
 #ifdef MADV_FREE
   // Under pressure the system may take what is kept. On small pages this costs as much as a cast.
-  if (IsOnHugePages(header) && HasHugePages()) madvise(memory, header.capacity, MADV_FREE);
+  if (header.is_huge && HasHugePages()) madvise(memory, header.capacity, MADV_FREE);
 #endif
   Kept().Keep(memory);
 }

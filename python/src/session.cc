@@ -82,7 +82,7 @@ class HeldSession {
     const auto bytes = ModelBytes(source);
     const std::string path = bytes ? "" : FromStr(source);
     {
-      const nb::gil_scoped_release without_gil;
+      const WithoutGil without_gil;
       status = bytes ? Session::Parse(*bytes, options, &session_, &error)
                      : Session::Load(path, options, &session_, &error);
     }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "threads.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -20,6 +21,23 @@
 namespace nb = nanobind;
 
 namespace tensorcast::python {
+
+bool Ending::HasBegun() noexcept {
+  // Public from Python 3.13 on, and before under the other name; no part of the stable ABI.
+  using Ask = int (*)();
+  static const auto ask = [] {
+    void* const found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    return reinterpret_cast<Ask>(found != nullptr ? found
+                                                  : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing"));
+  }();
+  return ask != nullptr && ask() != 0;
+}
+
+void Ending::Stay(std::atomic<bool>* stops) const noexcept {
+  if (has_begun_ || !HasBegun()) return;
+  if (stops != nullptr) *stops = true;
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
 
 void CallThreads::ParallelFor(std::size_t tasks, void (*task)(void* context, std::size_t index),
                               void* context) {
@@ -78,16 +96,17 @@ void RunInterruptibly(std::atomic<bool>& interrupted, const std::function<void()
   try {
     worker = std::thread(run);
   } catch (const std::system_error&) {  // the system gives no thread: signals wait
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     return work();
   }
   std::optional<nb::python_error> raised;
   {
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     std::unique_lock lock(mutex);
     while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return done; })) {
       lock.unlock();
       {
+        without_gil.ending().Stay(&interrupted);
         const nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) {
           raised.emplace();  // takes the error
@@ -107,7 +126,7 @@ void RunInterruptibly(std::atomic<bool>& interrupted, const std::function<void()
 void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work,
              std::uint64_t interruptible) {
   if (bytes >= interruptible) return RunInterruptibly(work);
-  const nb::gil_scoped_release without_gil;
+  const WithoutGil without_gil;
   std::atomic<bool> interrupted = false;
   work(interrupted);
 }

@@ -16,6 +16,39 @@
 
 namespace tensorcast::python {
 
+// To be made while the thread has the GIL, and asked before it, or a thread that works for it,
+// takes the GIL again. Where the interpreter ends meanwhile, which lets daemon threads have it no
+// more, Stay never returns: the thread is there until the process is gone. Python before 3.14 would
+// end it by unwinding its stack, and so abort: destructors and nanobind's functions let nothing
+// through.
+class Ending {
+ public:
+  Ending() : has_begun_(HasBegun()) {}
+  // `stops`: what ends the work of another thread for this one.
+  void Stay(std::atomic<bool>* stops = nullptr) const noexcept;
+
+ private:
+  static bool HasBegun() noexcept;
+  bool has_begun_;  // then the thread is the one that ends the interpreter, and keeps the GIL
+};
+
+// Gives the GIL back for as long as it lives.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+  ~WithoutGil() {
+    ending_.Stay();
+    PyEval_RestoreThread(state_);
+  }
+  const Ending& ending() const { return ending_; }
+
+ private:
+  Ending ending_;  // made before the GIL is given back
+  PyThreadState* state_;
+};
+
 // A second thread pays where a call reads and writes so many bytes together.
 inline constexpr std::uint64_t kBytesThatPay = std::uint64_t{8} << 20;
 

@@ -59,7 +59,7 @@ class ArraysWriter {
       : tensors_(contents.tensors), is_written_(contents.tensors.size()) {
     files::CreateOptions options;
     options.overwrite = overwrite;
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     writer_ = formats::CreateTensorFile(path, std::move(contents), options);
   }
   ArraysWriter(const ArraysWriter&) = delete;
@@ -122,7 +122,7 @@ class ArraysWriter {
     }
     const auto writer = writer_;
     {
-      const nb::gil_scoped_release without_gil;
+      const WithoutGil without_gil;
       writer->WriteStrings(tensor, 0, view);
     }
     is_written_[tensor] = true;
@@ -137,7 +137,7 @@ class ArraysWriter {
       }
     }
     const auto writer = std::move(writer_);
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     writer->Commit();
   }
 

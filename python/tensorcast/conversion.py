@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from json import loads
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from . import _core, arrays, sources, tables
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
@@ -288,10 +288,11 @@ def plan(
     src: Path,
     dst: Path,
     *,
-    to: TypeLike | ScaledFormat | None = None,
+    to: TypeLike | ScaledFormat | Literal["same"] | None = None,
     rules: Rules = (),
     only: Iterable[str] = (),
     exclude: Iterable[str] = (),
+    select: Iterable[str] = (),
     keep: Iterable[Keep] = (),
     all_types: bool = False,
     ignore_scales: bool = False,
@@ -319,11 +320,13 @@ def plan(
     to : type, optional
         Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
         int8-row, int4-group, int8-group, mxfp8, mxfp6, mxfp4, nvfp4, or of a .gguf q8_0, q5_1, q5_0,
-        q4_1, q4_0.
+        q4_1, q4_0; or "same", as without it.
     rules : mapping or pairs of str and type
         Patterns of names, and what tensors that match become; the first that matches wins.
     only, exclude : iterable of str
         Patterns of the tensors that are cast, and of those that are not.
+    select : iterable of str
+        Patterns of the tensors that are written, each with its scales; the others are left out.
     keep : iterable of {"small", "norms", "embeddings", "head", "packed"}
         Kinds of tensors that are left alone.
     all_types : bool
@@ -387,7 +390,7 @@ def plan(
             raise KindError("rules are pairs of a pattern and a type, or a mapping")
         text(pair[0], "the pattern of a rule")
     lists = {}
-    for name, patterns in (("only", only), ("exclude", exclude), ("keep", keep)):
+    for name, patterns in (("only", only), ("exclude", exclude), ("select", select), ("keep", keep)):
         if isinstance(patterns, str):
             raise ArgumentError(f"{name} is a list of texts, and not one")
         lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
@@ -408,7 +411,7 @@ def plan(
     }), lent)
 
 
-def convert(src: Path, dst: Path, *, to: TypeLike | ScaledFormat | None = None, rules: Rules = (),
+def convert(src: Path, dst: Path, *, to: TypeLike | ScaledFormat | Literal["same"] | None = None, rules: Rules = (),
             overwrite: bool = False, loss: bool = True, threads: int | None = None,
             progress: Progress = None, **more: Unpack[PlanOptions]) -> Losses:
     """Converts a file of tensors: `plan`, which has the arguments, and `Plan.run`.

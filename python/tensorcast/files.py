@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from . import _core, arrays, frameworks, reading, sources, tables
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest, text
+from .choosing import Patterns, chosen
 from .errors import ArgumentError, KindError
 from .histograms import Exponents
 from .loss import LossReport
@@ -76,13 +77,13 @@ class Inspection(list[TensorInfo]):
 class _Opened:
     """A file, and what it stores by name; both views of it have it."""
 
-    def __init__(self, path: str, core: Any, lent: sources.Lent, place: frameworks.Place) -> None:
-        self.path, self.core, self.lent, self.place = path, core, lent, place
+    def __init__(self, path: str, core: Any, lent: sources.Lent, place: frameworks.Place, mmap: bool) -> None:
+        self.path, self.core, self.lent, self.place, self.mmap = path, core, lent, place, mmap
         self.stored: dict[str, reading.Stored] = {}
         self.sizes: list[int] = []
         for index, (name, dtype, number, shape, nbytes, fortran) in enumerate(core.infos()):
             self.sizes.append(nbytes)
-            self.stored.setdefault(name, reading.Stored(name, index, dtype, number, shape, fortran, usual=number))
+            self.stored.setdefault(name, reading.Stored(name, index, dtype, number, shape, fortran, False, number))
 
     def missing(self, name: object, more: str = "") -> NoTensorError:
         return NoTensorError(f"{os.path.basename(self.path)!r} has no tensor {name!r}{more}")
@@ -194,13 +195,18 @@ class Tensors(Mapping[str, Any]):
         >>> w.shape, report.counts["to_limit"]
         ((2, 2), 1)
         """
+        if (to is like is out is threads is None and self._opened.mmap
+                and not (options or packed or loss or ignore_scales)):
+            made = reading.as_it_is(self._opened.core, self._find(name, None, False), self._opened.place)
+            if made is not None:
+                return made
         check_options(options, "get", Tensors.get_tensor, CAST_OPTIONS)
         number = None if to is None else _core.type_number(to)
         for model in (out, like):
             number = arrays.type_of(model) if number is None and model is not None else number
         one = self._find(name, number, flag(ignore_scales, "ignore_scales"))
         return reading.read(self._opened.core, one, self._opened.place, reading.Wish(
-            to, like, out, packed, loss, arrays.thread_count(threads), dict(options)))
+            to, like, out, packed, loss, arrays.thread_count(threads), dict(options), self._opened.mmap))
 
     def get_slice(self, name: str, *, to: TypeLike | None = None, threads: int | None = None,
                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> reading.TensorSlice:
@@ -231,7 +237,7 @@ class Tensors(Mapping[str, Any]):
         number = None if to is None else _core.type_number(to)
         one = self._find(name, number, flag(ignore_scales, "ignore_scales"))
         return reading.TensorSlice(self._opened.core, one, self._opened.place, reading.Wish(
-            to, threads=arrays.thread_count(threads), options=dict(options)))
+            to, threads=arrays.thread_count(threads), options=dict(options), mmap=self._opened.mmap))
 
     def info(self, name: str) -> TensorInfo:
         """What is known of a tensor before it is read; raises `ArgumentError`, a KeyError too, where
@@ -320,6 +326,7 @@ class TensorFile(Tensors):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, framework: str = "np", device: Any = None,
+                 select: Patterns = (), exclude: Patterns = (), mmap: bool = True,
                  assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
                  storage_options: Mapping[str, Any] | None = None) -> None:
         place = frameworks.place_named(framework, device)
@@ -329,13 +336,18 @@ class TensorFile(Tensors):
         try:
             core = _core.TensorFile(where, number, flag(allow_hard_links, "allow_hard_links"),
                                     None if root is None else text(root, "root"))
-            super().__init__(_Opened(where, core, lent, place))
+            super().__init__(_Opened(where, core, lent, place, flag(mmap, "mmap")))
+            # What are weights is found when it is first asked for: many files' never is.
+            self._weights: dict[str, reading.Stored] | None = None
+            self._known: dict[str, str] = {}
+            self._refuses = True  # of some weight; known with the weights
+            if select or exclude:
+                names = chosen(self.infos(), select, exclude)
+                self._weights = {name: one for name, one in self._listed().items() if name in names}
+                self._known = {name: known for name, known in self._known.items() if name in names}
         except BaseException:
             lent.close()
             raise
-        # What are weights is found when it is first asked for: many files' never is.
-        self._weights: dict[str, reading.Stored] | None = None
-        self._known: dict[str, str] = {}
 
     def close(self) -> None:
         """Lets the file go; what was read stays. Raises nothing; reading then raises `ArgumentError`."""
@@ -378,7 +390,7 @@ class TensorFile(Tensors):
 
     def _listed(self) -> dict[str, reading.Stored]:
         if self._weights is None:
-            weights, left, built_in = self._opened.core.weights()
+            weights, left, built_in, self._refuses = self._opened.core.weights()
             usual = _BUILT_IN.get(built_in, _BUILT_IN["float32"])
             by_codes = {codes: reading.Stored(name, codes, known.split(":")[0], 0, tuple(shape), scaled=True,
                                               usual=usual)
@@ -398,18 +410,18 @@ class TensorFile(Tensors):
             return super()._find(name, to, True)
         listed = self._listed()
         if not isinstance(name, str) or name not in listed:
-            is_part = isinstance(name, str) and name in self._opened.stored
-            more = " of its own: it is a part of a weight, and stands in .raw" if is_part else ""
+            is_stored = isinstance(name, str) and name in self._opened.stored
+            more = " of its own: it is a part of a weight, or was not selected, and stands in .raw" if is_stored else ""
             raise self._opened.missing(name, more)
         one = listed[name]
-        if not one.scaled:
+        if self._refuses and not one.scaled:
             self._opened.core.refuse_weight(one.index, to)
         return one
 
 
 @says_nearest
-def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = None,
-         assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
+def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = None, select: Patterns = (),
+         exclude: Patterns = (), mmap: bool = True, assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
          storage_options: Mapping[str, Any] | None = None) -> TensorFile:
     """Opens a file of tensors, or a checkpoint's directory; reads its header alone.
 
@@ -426,6 +438,13 @@ def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = N
         What tensors are read as: arrays of numpy, torch's tensors, or arrays of JAX.
     device : optional
         Of torch or JAX: where they go, each once it is read ("cuda", "cuda:1", "gpu").
+    select, exclude : str or iterable of str
+        Patterns of names, as `convert` has them: the weights that are listed, and those that are not.
+    mmap : bool
+        What is neither cast nor has scales is mapped from the file where it can be: nothing is read
+        before it is looked at, and what is written to an array is that array's own; but what others
+        write to the file meanwhile may be seen in it, and a file that they cut ends the process. False:
+        all that is read is a copy.
     assume_type : type, optional
         Of npy files whose dtype does not say it (``<V1``, ``<V2``).
     allow_hard_links : bool
@@ -457,8 +476,8 @@ def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = N
     ...     f.info("w").type, f.get("w", to="float16").dtype
     ('float32', dtype('float16'))
     """
-    return TensorFile(path, framework=framework, device=device, assume_type=assume_type,
-                      allow_hard_links=allow_hard_links, root=root, storage_options=storage_options)
+    return TensorFile(path, framework=framework, device=device, select=select, exclude=exclude, mmap=mmap,
+                      assume_type=assume_type, allow_hard_links=allow_hard_links, root=root, storage_options=storage_options)
 
 
 @says_nearest

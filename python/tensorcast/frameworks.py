@@ -114,17 +114,37 @@ class _Torch:
             raise UnsupportedError("torch has no tensors in the other order of bytes: cast x.numpy()")
         pack = packed and made.ndim == 1 and made.dtype == np.uint8
         if not pack and number == self._FLOAT4:
-            if made.ndim == 0 or made.shape[-1] % 2:
-                raise ArgumentError("torch.float4_e2m1fn_x2 holds two elements in a byte, and the "
-                                    "last dimension is odd: pad it, or cast x.numpy()")
+            shape = self._pairs(made.shape)
             made, stream = np.ascontiguousarray(made), np.empty(made.size // 2, np.uint8)
             _core.cast_into(made, number, stream, number, made.size, {}, False, True, None, None)
-            made = stream.reshape(*made.shape[:-1], made.shape[-1] // 2)
+            made = stream.reshape(shape)
         elif made.dtype.kind not in "biu" or made.dtype.itemsize == 1:
             made = made.view(self._BITS[made.dtype.itemsize])
-        tensor = torch.from_numpy(made)
+        return self._of_bits(made, 0 if pack else number)
+
+    def packs(self, number: int) -> bool:
+        """Whether its tensors of a type are packed as a stream is."""
+        return number == self._FLOAT4
+
+    def of_stream(self, stream: Array, number: int, shape: tuple[int, ...]) -> Any:
+        """A tensor of elements of such a shape that has a packed stream's memory as its own."""
+        return self._of_bits(stream.reshape(self._pairs(shape)), number)
+
+    @staticmethod
+    def _pairs(shape: tuple[int, ...]) -> tuple[int, ...]:
+        if not shape or shape[-1] % 2:
+            raise ArgumentError("torch.float4_e2m1fn_x2 holds two elements in a byte, and the "
+                                "last dimension is odd: pad it, or cast x.numpy()")
+        return (*shape[:-1], shape[-1] // 2)
+
+    def _of_bits(self, bits: Array, number: int) -> Any:
+        """A tensor of what numpy has as integers of its width; 0: of these."""
+        torch = sys.modules["torch"]
+        tensor = torch.from_numpy(bits)
+        if number == 0:
+            return tensor
         name = _name_of(number) + ("_x2" if number == self._FLOAT4 else "")
-        if pack or name.startswith("float6_"):  # torch has no float6: these are codes
+        if name.startswith("float6_"):  # torch has no float6: these are codes
             return tensor
         if not hasattr(torch, name):
             raise UnsupportedError(f"this torch has no {name}: cast x.numpy()")
@@ -238,12 +258,24 @@ class Place:
     kind: _Torch | _Jax | None = None
     device: Any = None
 
+    def packs(self, number: int) -> bool:
+        """Whether arrays of a type are packed there, and made by `of_stream`."""
+        return isinstance(self.kind, _Torch) and self.kind.packs(number)
+
+    def of_stream(self, stream: Array, number: int, shape: tuple[int, ...]) -> Any:
+        """As `put`, of a packed stream of a type that is packed there."""
+        assert isinstance(self.kind, _Torch)
+        return self._placed(self.kind.of_stream(stream, number, shape))
+
     def put(self, made: Any, number: int, packed: bool) -> Any:
         """The kind of array that numpy's memory is to be, which it has as its own where it can."""
-        if self.kind is None:
-            return made
-        wrapped = self.kind.wrap(made, number, packed)
-        return wrapped if self.device is None else self.kind.on_device(wrapped, self.device)
+        return made if self.kind is None else self._placed(self.kind.wrap(made, number, packed))
+
+    def _placed(self, wrapped: Any) -> Any:
+        """On the device."""
+        if self.device is None or self.kind is None:
+            return wrapped
+        return self.kind.on_device(wrapped, self.device)
 
 
 _NAMES = {"np": "numpy", "numpy": "numpy", "pt": "torch", "torch": "torch", "pytorch": "torch",

@@ -5,32 +5,16 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Unpack
 
 from . import _core, arrays, files
-from .arguments import CAST_OPTIONS, check_options, flag, text
-from .errors import ArgumentError
+from .arguments import CAST_OPTIONS, check_options, flag
+from .choosing import Patterns, chosen
 from .progress import Progress, shown
 from .signatures import CastOptions
 from .types import STRING, TypeLike
-
-Patterns = str | Iterable[str]
-
-
-def _chosen(rows: list[tuple[str, int, int, int]], patterns: Patterns, what: str) -> set[str]:
-    """The names that a pattern matches, each of which has to match one."""
-    found: set[str] = set()
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matches = [row[0] for row, is_match in zip(rows, _core.matches(text(pattern, f"each of {what}"), rows))
-                   if is_match]
-        if not matches:
-            raise ArgumentError(f"{what}: {pattern!r} matches no tensor of {len(rows)} (patterns match whole names; "
-                                "list(tensorcast.open(path)) has them)")
-        found.update(matches)
-    return found
 
 
 def is_cast(number: int, all_types: bool) -> bool:
@@ -40,14 +24,15 @@ def is_cast(number: int, all_types: bool) -> bool:
 
 def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: str = "np", device: Any = None,
               select: Patterns = (), exclude: Patterns = (), all_types: bool = False, ignore_scales: bool = False,
-              threads: int | None = None, assume_type: TypeLike | None = None, allow_hard_links: bool = False,
-              root: str | None = None, storage_options: Mapping[str, Any] | None = None, progress: Progress = None,
+              threads: int | None = None, mmap: bool = True, assume_type: TypeLike | None = None,
+              allow_hard_links: bool = False, root: str | None = None,
+              storage_options: Mapping[str, Any] | None = None, progress: Progress = None,
               **options: Unpack[CastOptions]) -> dict[str, Any]:
     """Reads a file, or all files of a checkpoint's directory: a dict of the weights as the model knows them.
 
     Scales are applied and packed weights decoded, each value rounded once. One tensor is read after the
     other, on all cores: beside what is returned some MiB of memory are taken, and one tensor where
-    they go to another device.
+    they go to another device. What stays as it is in the file is the file's memory, as `open` says.
 
     Parameters
     ----------
@@ -69,7 +54,7 @@ def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, frame
         Read what is stored, codes and scales under their own names.
     threads, **options
         As `cast`.
-    assume_type, allow_hard_links, root, storage_options
+    mmap, assume_type, allow_hard_links, root, storage_options
         As `open`.
     progress : bool, callable or tqdm, optional
         As `Plan.run`, tensor by tensor, in bytes of the file.
@@ -100,22 +85,26 @@ def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, frame
     number = None if to is None else _core.type_number(to)
     every = flag(all_types, "all_types")
     asked = arrays.thread_count(threads)
-    with files.open(path, framework=framework, device=device, assume_type=assume_type,
+    bare = flag(ignore_scales, "ignore_scales")
+    with files.open(path, framework=framework, device=device, select=() if bare else select,
+                    exclude=() if bare else exclude, mmap=mmap, assume_type=assume_type,
                     allow_hard_links=allow_hard_links, root=root, storage_options=storage_options) as file:
-        view = file.raw if flag(ignore_scales, "ignore_scales") else file
-        infos = {info.name: info for info in view.infos()}
-        numbers = {name: 0 if info.type is None else int(_core.type_number(info.type)) for name, info in infos.items()}
-        rows = [(name, numbers[name], len(info.shape), math.prod(info.shape)) for name, info in infos.items()]
-        names = _chosen(rows, select, "select") if select else set(infos)
-        names -= _chosen(rows, exclude, "exclude")
+        view = file.raw if bare else file
+        names: Collection[str] = view
+        if bare and (select or exclude):
+            found = chosen(view.infos(), select, exclude)
+            names = [name for name in view if name in found]
+        if number is None and asked is None and not progress and not options:
+            return {name: view.get_tensor(name) for name in names}
         loaded: dict[str, Any] = {}
-        done, total = 0, sum(infos[name].nbytes for name in names)
+        infos = [view.info(name) for name in names]
+        done, total = 0, sum(info.nbytes for info in infos)
         with shown(progress, os.path.basename(os.fsdecode(path))) as tell:
-            for name in infos:
-                if name in names:
-                    wanted = to if number is not None and is_cast(numbers[name], every) else None
-                    loaded[name] = view.get_tensor(name, to=wanted, threads=asked, **options)
-                    done += infos[name].nbytes
-                    if tell is not None:
-                        tell(done, total, name)
+            for info in infos:
+                own = 0 if info.type is None else int(_core.type_number(info.type))
+                wanted = to if number is not None and is_cast(own, every) else None
+                loaded[info.name] = view.get_tensor(info.name, to=wanted, threads=asked, **options)
+                done += info.nbytes
+                if tell is not None:
+                    tell(done, total, info.name)
     return loaded

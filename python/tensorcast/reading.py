@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,10 @@ _AT_ONCE = 1 << 20  # elements of a part that does not stand in one piece
 _FEW = 1 << 14  # of a row: rows between those that are wanted are then not worth a call
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Stored:
-    """A tensor of a file as it is read."""
+    """A tensor of a file as it is read. It is not changed; a frozen one takes thrice as long to make, and a
+    file may have 100,000."""
 
     name: str
     index: int  # among the file's; of a scaled weight that of its codes
@@ -37,8 +38,7 @@ class Stored:
     usual: int = 0  # the type that it is read as where none is asked for
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(NamedTuple):
     """What a tensor is to become."""
 
     to: TypeLike | None = None
@@ -48,6 +48,7 @@ class Wish:
     loss: bool = False
     threads: int | None = None
     options: dict[str, Any] | None = None  # those of casts
+    mmap: bool = False  # what is as it stands in the file may be the file's memory
 
 
 def _numbers(core: Any, one: Stored, target: int, wish: Wish, meter: Any, memory: Array) -> None:
@@ -56,9 +57,30 @@ def _numbers(core: Any, one: Stored, target: int, wish: Wish, meter: Any, memory
                       wish.packed in (True, "out"), wish.threads, meter)
 
 
+def as_it_is(core: Any, one: Stored, place: frameworks.Place) -> Any:
+    """The tensor as memory of its file, or None where it has to be read: the short way of most tensors."""
+    if one.scaled or one.number == 0:
+        return None
+    made: Array | None = core.map(one.index, False)
+    if made is None:
+        return None
+    return place.put(made.T if one.fortran else made, one.number, False)
+
+
+def _mapped(core: Any, one: Stored, target: int, wish: Wish, is_stream: bool) -> Array | None:
+    """A tensor of numbers as memory of its file, where it is to be as it stands there."""
+    if not wish.mmap or wish.loss or one.scaled or target != one.number or is_stream and one.fortran:
+        return None
+    made: Array | None = core.map(one.index, is_stream)
+    return made.T if made is not None and one.fortran else made
+
+
 def _made(core: Any, one: Stored, target: int, wish: Wish, meter: Any) -> Array:
-    """A tensor of numbers as a new array of numpy's."""
-    if wish.packed and casting.packs(wish.packed) and arrays.bits_of(target) < 8:
+    """A tensor of numbers as an array of numpy's, whose memory is its own, or the file's."""
+    is_stream = bool(wish.packed) and casting.packs(wish.packed) and arrays.bits_of(target) < 8
+    if (mapped := _mapped(core, one, target, wish, is_stream)) is not None:
+        return mapped
+    if is_stream:
         if one.fortran:
             raise UnsupportedError(f"tensor {one.name!r} stands in Fortran's order: read it, then pack")
         made: Array = _core.empty(np.dtype(np.uint8), (arrays.packed_bytes(target, math.prod(one.shape)),))
@@ -93,7 +115,8 @@ def read(core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> Any:
     if number == 0:
         if to is not None or wish.loss or out is not None or wish.like is not None:
             raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, which is not cast: leave out to")
-        return place.put(core.read_bytes(one.index), _core.type_number("uint8"), False)
+        stored = core.map(one.index, True) if wish.mmap else None
+        return place.put(core.read_bytes(one.index) if stored is None else stored, _core.type_number("uint8"), False)
     if out is not None or wish.like is not None:
         target, model = casting.destination(to, wish.like, out, packed)
         place = frameworks.place_of(model)
@@ -120,6 +143,10 @@ def read(core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> Any:
             arrays.writable(out, made.shape)[...] = made
     elif out is not None:
         _into(core, one, target, wish, meter)
+    elif place.packs(target) and not packed and not one.fortran:
+        stream = _made(core, one, target, wish._replace(packed="out"), meter)
+        result = place.of_stream(stream, target, one.shape)
+        return result if meter is None else (result, LossReport(meter))
     else:
         made = _made(core, one, target, wish, meter)
         form = numpys_dtype(to)
@@ -185,6 +212,11 @@ class TensorSlice:
         target = one.usual if self._wish.to is None else _core.type_number(self._wish.to)
         if one.number == 0 and not one.scaled:
             raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, of which no parts are read: get it whole")
+        whole = _mapped(self._core, one, target, self._wish, False)
+        if whole is not None:  # rows are the file's memory; what has gaps is copied
+            part = whole[(*wanted, ...)]
+            part = part if part.flags.c_contiguous else part.copy()
+            return self._put(part, target)
         if STRING in (one.number, target) or one.fortran:
             whole = read(self._core, one, frameworks.Place(), self._wish)
             part = whole[tuple(wanted)]
@@ -192,8 +224,11 @@ class TensorSlice:
             part = self._part(wanted, target)
         if isinstance(part, np.ndarray) and part.base is not None and part.size < part.base.size:
             part = part.copy()  # and lets go of what else was read
+        return self._put(part, target)
+
+    def _put(self, part: Any, target: int) -> Any:
         if target == STRING and self._place.kind is not None:
-            raise UnsupportedError(f"tensor {one.name!r} is of strings, and {self._place.kind.name} has none")
+            raise UnsupportedError(f"tensor {self._one.name!r} is of strings, and {self._place.kind.name} has none")
         form = numpys_dtype(self._wish.to)
         if form is not None and not form.isnative:
             part = part.astype(form)

@@ -9,17 +9,19 @@ import contextlib
 import math
 import os
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from . import _core, arrays, files, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
+from .conversion import Rules
 from .errors import ArgumentError, KindError, UnsupportedError, first_line
 from .loading import is_cast
+from .planned_writing import PlannedOutput
 from .progress import Progress, shown
-from .signatures import CastOptions
-from .types import STRING, TypeLike, type_name
+from .signatures import CastOptions, Path, WriterOptions
+from .types import STRING, ScaledFormat, TypeLike, type_name
 
 # A tensor as the extension's writer takes it: name, ONNX's number of its type, shape, its texts or None.
 _Declared = tuple[str, int, tuple[int, ...], Any]
@@ -55,15 +57,17 @@ def _unicode(value: Any, what: str) -> str:
     return str(value)
 
 
+def _said(metadata: Mapping[str, str] | None) -> dict[str, str]:
+    return {_unicode(key, "a key of metadata"): _unicode(value, f"metadata {key!r}")
+            for key, value in (metadata or {}).items()}
+
+
 def _opened(path: str | os.PathLike[str], declared: list[_Declared], metadata: Mapping[str, str] | None,
             overwrite: bool) -> Any:
     """The extension's writer of a file that stands beside its name."""
-    target = sources.local_path(path_text(path), "path")
-    said = {_unicode(key, "a key of metadata"): _unicode(value, f"metadata {key!r}")
-            for key, value in (metadata or {}).items()}
+    target, said = sources.local_path(path_text(path), "path"), _said(metadata)
     if target.lower().endswith(".gguf"):  # whose readers want some tensors in types of their own
-        raise UnsupportedError(f"{os.path.basename(target)!r}: save a .safetensors, and let convert make the .gguf "
-                               "of it")
+        raise UnsupportedError(f"{os.path.basename(target)!r}: tensorcast.Writer writes it, by layout=")
     if said and not target.lower().endswith((".safetensors", ".pb")):
         raise ArgumentError(f"metadata has no place in {os.path.basename(target)!r}: .safetensors and .pb have one")
     return _core.TensorWriter(target, declared, said, flag(overwrite, "overwrite"))
@@ -148,18 +152,34 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
 
 
 class Writer:
-    """A file that is written tensor by tensor, each let go before the next is made.
+    """A file, or a checkpoint's directory, that is written tensor by tensor, each let go before the next is
+    made.
 
-    To be used in a ``with``: the file has its name when that ends and every tensor was written; where
+    To be used in a ``with``: the output has its name when that ends and every tensor was written; where
     it ends with an error, nothing is left.
 
     Parameters
     ----------
     path, metadata, overwrite
-        As `save_file`.
+        As `save_file`; with any of what follows also a directory, with an index where it has several
+        files, or a .gguf.
     tensors : mapping of str to (type, shape)
         All that will be written, in any order; a file begins with what is in it. A `TensorInfo` says
         it too: ``{info.name: info for info in f.infos()}``.
+    layout : str, optional
+        What weights become: "fp8-block", "nvfp4", "q8_0" or another scaled format, in its usual names; or
+        with `to` whose names they get: ``to="int4-group", layout="gptq"``.
+    to, rules, **options
+        As `convert`, whose decisions they are: which tensors are weights, what they are called, what
+        config.json says of them. Each is decided by the type that it was declared with.
+    config : mapping or path, optional
+        Of a directory: its config.json; or the directory of a model, whose config.json, tokenizer and
+        other files beside the weights are copied.
+
+    Notes
+    -----
+    Weights that share a scale (of nvfp4 what runtimes load as one matrix: q, k and v) are held until
+    the last of them is written.
 
     Examples
     --------
@@ -171,15 +191,34 @@ class Writer:
     ...     out.write("a", np.ones((2, 3), np.float32))
     >>> tc.load_file(path)["b"]
     array([0, 1, 2, 3], dtype=int8)
+    >>> weights = {"model.layers.0.mlp.up_proj.weight": np.ones((256, 256), np.float32)}
+    >>> with tc.Writer(path.parent / "fp8", {name: ("bfloat16", w.shape) for name, w in weights.items()},
+    ...                layout="fp8-block", config={"model_type": "llama"}) as out:
+    ...     for name, w in weights.items():
+    ...         out.write(name, w)
+    >>> with tc.open(path.parent / "fp8") as f:
+    ...     print(sorted(f.raw)[1], f.scaled["model.layers.0.mlp.up_proj.weight"].split(":")[0])
+    model.layers.0.mlp.up_proj.weight_scale_inv fp8-block (DeepSeek)
     """
 
-    def __init__(self, path: str | os.PathLike[str], tensors: Mapping[str, Any],
-                 metadata: Mapping[str, str] | None = None, *, overwrite: bool = False) -> None:
+    def __init__(self, path: Path, tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None, *,
+                 overwrite: bool = False, layout: str | None = None,
+                 to: TypeLike | ScaledFormat | Literal["same"] | None = None, rules: Rules = (),
+                 config: Mapping[str, Any] | Path | None = None, **options: Unpack[WriterOptions]) -> None:
+        check_options(options, "Writer", Writer, WriterOptions.__annotations__)
         if not isinstance(tensors, Mapping):
             raise KindError(f"tensors are a mapping of names to (type, shape), and not {type(tensors).__name__}")
         declared = [_planned(_unicode(name, "a tensor's name"), what) for name, what in tensors.items()]
         self._places = {name: (index, number, shape) for index, (name, number, shape, _) in enumerate(declared)}
-        self._core = _opened(path, declared, metadata, overwrite)
+        self._core: Any
+        if layout is None and to is None and not rules and config is None and not options:
+            self._core = _opened(path, declared, metadata, overwrite)
+            return
+        if layout is not None and to is None and not rules:
+            layout, to = None, layout
+        target = sources.local_path(path_text(path), "path")
+        self._core = PlannedOutput(target, declared, _said(metadata), flag(overwrite, "overwrite"), config,
+                                   {"to": to, "rules": rules, "layout": layout, **options})
 
     def write(self, name: str, x: Any, *, threads: int | None = None, **options: Any) -> None:
         """Writes a tensor, cast to the type that it was declared with.

@@ -90,23 +90,29 @@ class LossArguments(CastArguments, total=False):
     out: Any
 
 
-class PlanOptions(CastOptions, total=False):
-    """What `plan` takes beside files, type and rules."""
+class WriterOptions(CastOptions, total=False):
+    """What `Writer` takes beside layout, type and rules."""
 
     only: Iterable[str]
     exclude: Iterable[str]
+    select: Iterable[str]
     keep: Iterable[Keep]
     all_types: bool
     ignore_scales: bool
-    layout: str | None
     scale_rule: ScaleRule | None
-    repack: RepackLayout | None
     group: Group | None
     asymmetric: bool
     rotate: bool
+    max_shard_bytes: int
+    like: Path | None
+
+
+class PlanOptions(WriterOptions, total=False):
+    """What `plan` takes beside files, type and rules."""
+
+    layout: str | None
+    repack: RepackLayout | None
     assume_type: TypeLike | None
     allow_hard_links: bool
     root: str | None
-    max_shard_bytes: int
-    like: Path | None
     storage_options: Mapping[str, Any] | None

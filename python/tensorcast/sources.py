@@ -34,6 +34,10 @@ _FIRST_PAUSE_MS = 250  # before a call is tried again; twice as long each time, 
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # of HTTP's statuses, those that may be others soon
 
 
+# What a Writer lends itself has a path that begins so.
+WRITERS = "writer://"
+
+
 def is_url(path: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.:-]*://", path) is not None
 
@@ -74,7 +78,7 @@ def lend(paths: Iterable[str], storage_options: Mapping[str, Any] | None) -> Len
     if storage_options is not None and not isinstance(storage_options, Mapping):
         raise KindError(f"storage_options are a mapping, and not {type(storage_options).__name__}")
     options = {text(key, "each name of storage_options"): value for key, value in (storage_options or {}).items()}
-    urls = [path for path in paths if is_url(path)]
+    urls = [path for path in paths if is_url(path) and not path.startswith(WRITERS)]
     if options and not urls:
         raise ArgumentError("storage_options are of URLs, and no input is one")
     lent = Lent()

@@ -41,6 +41,7 @@ class CheckpointReader final : public formats::TensorReader {
 
   const formats::FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
+  std::shared_ptr<std::byte> Map(std::size_t tensor) const override;
   std::uint64_t file_bytes() const override;
   void CheckUnchanged() const override;
   std::vector<std::string> external_paths() const override;

@@ -27,6 +27,11 @@ class SeldomReadFile final : public ByteSource {
     file.CheckUnchanged();
   }
   void CheckUnchanged() const override { HoldAgainst(InputFile(path_, enclosure_)); }
+  std::shared_ptr<std::byte> Map(std::uint64_t offset, std::uint64_t bytes) const override {
+    const InputFile file(path_, enclosure_);
+    HoldAgainst(file);
+    return file.Map(offset, bytes);
+  }
 
  private:
   void HoldAgainst(const InputFile& file) const {

@@ -12,6 +12,7 @@ namespace tensorcast::files {
 
 void ReadAhead::Read(const std::shared_ptr<const FarFile>& file, std::uint64_t offset,
                      std::span<std::byte> out) {
+  if (options_.buffer_bytes == 0) return Fetch(*file, offset, out);
   while (!out.empty()) {
     std::unique_lock lock(mutex_);
     std::shared_ptr<Range> range = Holding(*file, offset);
@@ -171,14 +172,19 @@ void ReadAhead::Drop(const Range& range) {
   ranges_.erase(place);
 }
 
+void ReadAhead::Fetch(const FarFile& file, std::uint64_t offset, std::span<std::byte> out) {
+  if (out.empty()) return;
+  Try(file.path,
+      "bytes " + std::to_string(offset) + " to " + std::to_string(offset + out.size() - 1) +
+          " cannot be read",
+      [&] { file.fetch(offset, out); });
+}
+
 // By the thread that has set its state to kFetching.
 void ReadAhead::Fetch(Range& range) {
   try {
     range.bytes.resize(static_cast<std::size_t>(range.size));
-    Try(range.file->path,
-        "bytes " + std::to_string(range.begin) + " to " + std::to_string(range.end() - 1) +
-            " cannot be read",
-        [&] { range.file->fetch(range.begin, range.bytes); });
+    Fetch(*range.file, range.begin, range.bytes);
   } catch (...) {
     range.failure = std::current_exception();
   }

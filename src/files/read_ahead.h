@@ -82,6 +82,7 @@ class ReadAhead {
   void Drop(const Range& range);
 
   bool is_stopped();
+  void Fetch(const FarFile& file, std::uint64_t offset, std::span<std::byte> out);
   void Fetch(Range& range);
   void Work();
 

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +23,8 @@
 #include "files/output_options.h"
 
 namespace tensorcast::files {
+
+class PrivateMapping;  // files/private_mapping.h
 
 // Where in a path the name of the file or directory begins: behind the last divider of directories;
 // at the end where the path ends in one.
@@ -79,6 +83,7 @@ class InputFile final : public ByteSource {
   std::uint64_t size() const override { return status_.bytes; }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override;
   void CheckUnchanged() const override;
+  std::shared_ptr<std::byte> Map(std::uint64_t offset, std::uint64_t bytes) const override;
 
   // The file as it was when it was opened.
   const FileStatus& status() const { return status_; }
@@ -87,6 +92,8 @@ class InputFile final : public ByteSource {
   std::string path_;
   int descriptor_ = -1;
   FileStatus status_;
+  mutable std::mutex mutex_;                         // guards what follows
+  mutable std::shared_ptr<PrivateMapping> mapping_;  // once it was asked for
 };
 
 // Bytes that are made once, from front to end, and then read at random: in memory, or where a

@@ -55,6 +55,13 @@ int OpenNamed(int name, const std::string& place);
 // How many bytes went, at most all; 0 at the end of the file.
 std::int64_t ReadAt(int descriptor, std::uint64_t offset, std::span<std::byte> out);
 std::int64_t WriteAt(int descriptor, std::uint64_t offset, std::span<const std::byte> data);
+// The first bytes of a file as memory of which a page becomes this process's own when it is written
+// to; null: not on this system, or not now.
+std::byte* MapToCopy(int descriptor, std::uint64_t bytes);
+void Unmap(std::byte* memory, std::uint64_t bytes);
+// Lets go of the pages that lie wholly in such memory: they are as the file has them, if they are
+// looked at again.
+void DropPages(std::byte* memory, std::uint64_t bytes);
 bool Reserve(int descriptor, std::uint64_t bytes);  // room, and the size; new bytes are zero
 bool Cut(int descriptor, std::uint64_t bytes);
 bool SyncFile(int descriptor);

@@ -3,11 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
 #include "files/error.h"
 #include "files/mounted_files.h"
+#include "files/private_mapping.h"
 #include "files/system.h"
 #include "files/system_calls.h"
 
@@ -134,6 +137,18 @@ void InputFile::CheckUnchanged() const {
   FileStatus status;
   if (!ReadStatus(descriptor_, &status)) ThrowSystem(path_, "cannot be looked at", errno);
   if (MayBeRewritten(status_, status)) FailRewritten(path_);
+}
+
+std::shared_ptr<std::byte> InputFile::Map(std::uint64_t offset, std::uint64_t bytes) const {
+  FileStatus status;
+  // Memory behind the end of a file that was cut cannot be looked at: reading says what is wrong.
+  if (!ReadStatus(descriptor_, &status) || status.bytes < size()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (mapping_ == nullptr) mapping_ = PrivateMapping::Of(descriptor_, size());
+  if (mapping_ == nullptr) return nullptr;
+  if (auto memory = mapping_->Take(offset, bytes)) return memory;
+  const auto another = PrivateMapping::Of(descriptor_, size());
+  return another == nullptr ? nullptr : another->Take(offset, bytes);
 }
 
 // -------------------------------------------------------------------------------- SpoolFile

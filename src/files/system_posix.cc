@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -177,6 +178,25 @@ std::int64_t WriteAt(int descriptor, std::uint64_t offset, std::span<const std::
                    static_cast<off_t>(offset));
   } while (put < 0 && errno == EINTR);
   return put;
+}
+
+std::byte* MapToCopy(int descriptor, std::uint64_t bytes) {
+  // Without a reserve: few pages are written to, and a file may be larger than the memory.
+  void* const memory = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_NORESERVE, descriptor, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+}
+
+void Unmap(std::byte* memory, std::uint64_t bytes) {
+  ::munmap(memory, static_cast<std::size_t>(bytes));
+}
+
+void DropPages(std::byte* memory, std::uint64_t bytes) {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t first = (begin + page - 1) / page * page,
+                       end = (begin + bytes) / page * page;
+  if (first < end) ::madvise(memory + (first - begin), end - first, MADV_DONTNEED);
 }
 
 bool Reserve(int descriptor, std::uint64_t bytes) {

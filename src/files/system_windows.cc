@@ -307,6 +307,11 @@ std::int64_t WriteAt(int descriptor, std::uint64_t offset, std::span<const std::
   return Done(done) ? std::int64_t{put} : -1;
 }
 
+// A file that is mapped can be neither replaced nor removed there.
+std::byte* MapToCopy(int, std::uint64_t) { return nullptr; }
+void Unmap(std::byte*, std::uint64_t) {}
+void DropPages(std::byte*, std::uint64_t) {}
+
 bool Reserve(int descriptor, std::uint64_t bytes) {
   FILE_ALLOCATION_INFO room = {};
   room.AllocationSize.QuadPart = static_cast<LONGLONG>(bytes);

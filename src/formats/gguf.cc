@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -86,6 +87,10 @@ class GgufReader final : public TensorReader {
   const FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
     sources_[contents_.tensors.at(tensor).shard]->Read(offsets_[tensor] + offset, out);
+  }
+  std::shared_ptr<std::byte> Map(std::size_t tensor) const override {
+    const TensorInfo& info = contents_.tensors.at(tensor);
+    return sources_[info.shard]->Map(offsets_[tensor], info.bytes);
   }
   std::uint64_t file_bytes() const override {
     std::uint64_t bytes = 0;

@@ -4,6 +4,8 @@
 #include "formats/formats.h"
 
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -43,6 +45,11 @@ class NpyReader final : public TensorReader {
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
     CheckIndex(tensor);
     array_.Read(*source_, offset, out);
+  }
+  std::shared_ptr<std::byte> Map(std::size_t tensor) const override {
+    CheckIndex(tensor);
+    const std::optional<std::uint64_t> begin = array_.DenseBegin();
+    return begin ? source_->Map(*begin, array_.info().bytes) : nullptr;
   }
   text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
                                 std::uint64_t n) const override {

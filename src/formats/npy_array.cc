@@ -106,6 +106,13 @@ void NpyArray::Read(const files::ByteSource& source, std::uint64_t offset,
   }
 }
 
+std::optional<std::uint64_t> NpyArray::DenseBegin() const {
+  const TypeInfo* const type = FindType(info_.type);
+  const bool is_dense = info_.type != DataType::kString && !dtype_.big_endian &&
+                        (type == nullptr || !type->is_packed());
+  return is_dense ? std::optional(data_begin_) : std::nullopt;
+}
+
 void NpyArray::ReadPacked(const files::ByteSource& source, std::uint64_t offset,
                           std::span<std::byte> out) const {
   std::vector<std::byte> codes(kPiece);

@@ -32,6 +32,8 @@ class NpyArray {
   void Read(const files::ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
   text::StringPiece ReadStrings(const files::ByteSource& source, std::uint64_t first,
                                 std::uint64_t n) const;
+  // Where in the source the dense form begins; nothing where the source has another.
+  std::optional<std::uint64_t> DenseBegin() const;
 
  private:
   void CheckSize(const files::ByteSource& source, const NpyHeader& header) const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -218,6 +219,13 @@ class NpzReader final : public TensorReader {
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
     WithMember(tensor,
                [&](const files::ByteSource& bytes) { arrays_[tensor].Read(bytes, offset, out); });
+  }
+  std::shared_ptr<std::byte> Map(std::size_t tensor) const override {
+    const ZipMember& member = members_.at(tensor);
+    const std::optional<std::uint64_t> begin = arrays_[tensor].DenseBegin();
+    if (member.is_deflated || !begin) return nullptr;
+    checks_.Check(*source_, member, tensor);
+    return source_->Map(member.data_begin + *begin, arrays_[tensor].info().bytes);
   }
   text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
                                 std::uint64_t n) const override {

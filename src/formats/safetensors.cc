@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -37,6 +38,9 @@ class SafetensorsReader final : public TensorReader {
   const FileContents& contents() const override { return header_.contents; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
     source_->Read(header_.offsets.at(tensor) + offset, out);
+  }
+  std::shared_ptr<std::byte> Map(std::size_t tensor) const override {
+    return source_->Map(header_.offsets.at(tensor), header_.contents.tensors[tensor].bytes);
   }
   std::uint64_t file_bytes() const override { return source_->size(); }
   void CheckUnchanged() const override { source_->CheckUnchanged(); }

@@ -17,6 +17,8 @@ bool HasEnding(std::string_view path, std::string_view ending) {
   });
 }
 
+std::shared_ptr<std::byte> TensorReader::Map(std::size_t) const { return nullptr; }
+
 bool TensorReader::ReadCast(std::size_t, const CastPlan&, std::uint64_t,
                             std::span<std::byte>) const {
   return false;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ class TensorReader {
   // and out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
   // several threads. Throws Error, also of a tensor that is not read (TensorInfo::why_not).
   virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // A tensor's dense form as memory of the file (ByteSource::Map), where the file has it in one
+  // A tensor's dense form as memory of the file (ByteSource::Map), at any address, where the file
+  // has it in one piece; else null, and it is to be read.
+  virtual std::shared_ptr<std::byte> Map(std::size_t tensor) const;
   // Reads elements [first, first + n) as `plan` casts them, without what they are before: false
   // where the reader has no shorter way to it than Read, and `out` is as it was.
   virtual bool ReadCast(std::size_t tensor, const CastPlan& plan, std::uint64_t first,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -112,6 +113,13 @@ class TorchReader final : public TensorReader {
       }
     }
     if (is_big_endian_ && place.number_bytes > 1) SwapBytes(out, place.number_bytes);
+  }
+  std::shared_ptr<std::byte> Map(std::size_t tensor) const override {
+    const TorchPlace& place = places_.at(tensor);
+    const TensorInfo& info = contents_.tensors[tensor];
+    const bool is_turned = is_big_endian_ && place.number_bytes > 1;
+    if (info.bytes == 0 || !info.why_not.empty() || place.rank != 0 || is_turned) return nullptr;
+    return source_->Map(place.begin, info.bytes);
   }
   std::uint64_t file_bytes() const override { return source_->size(); }
   void CheckUnchanged() const override { source_->CheckUnchanged(); }

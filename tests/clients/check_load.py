@@ -9,10 +9,13 @@ prints how long safetensors and a script of torch take beside it, of a checkpoin
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import os
 import pathlib
 import statistics
 import tempfile
 import time
+
+import numpy as np
 
 import installed_wheel
 
@@ -80,6 +83,13 @@ def plain(tc, torch, folder):
         loaded = f.get_tensor("float32")
         loaded.mul_(2)  # it is its own memory
         assert same(torch, f["float32"], tensors["float32"])
+    # Two elements to a byte, as they stand in the file.
+    four = torch.randint(0, 256, (8, 4), generator=generator, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    save_file({"w": four}, folder / "four.safetensors")
+    for mmap in (True, False):
+        with tc.open(folder / "four.safetensors", framework="pt", mmap=mmap) as f:
+            assert same(torch, f["w"], four) and same(torch, f.get_slice("w")[2:4], four[2:4])
+            assert torch.equal(f.get("w", to=torch.float32), tc.cast(four, torch.float32))
     for device, line in (("cuda:77", "device"), ("nonsense", "device 'nonsense'")):
         try:
             tc.load_file(path, framework="pt", device=device)
@@ -153,19 +163,34 @@ def jax_arrays(tc, folder):
         assert "jax_enable_x64" in str(error)
 
 
-def touch(torch, tensors):
+def touch(tensors):
     """Reads a byte of each page: what is mapped is not there before."""
     for tensor in tensors.values():
-        tensor.reshape(-1).view(torch.uint8)[::4096].sum()
+        numpys = tensor if isinstance(tensor, np.ndarray) else tensor.reshape(-1).view(torch_bits(tensor)).numpy()
+        numpys.reshape(-1).view(np.uint8)[::4096].max(initial=0)
+
+
+def torch_bits(tensor):
+    import torch
+
+    return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+
+
+def forget(path):
+    """Takes a file out of the system's cache."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def speed(tc, torch, folder):
     from safetensors import safe_open
     from safetensors.torch import save_file
 
-    plain_file, directory = folder / "large.safetensors", folder / "large"
+    plain_file, directory, many = folder / "large.safetensors", folder / "large", folder / "many.safetensors"
     generator = torch.Generator().manual_seed(2)
     save_file({f"l.{i}.w": torch.randn(2048, 2048, generator=generator).to(torch.bfloat16) for i in range(64)}, plain_file)
+    save_file({f"l.{i}.w": torch.randn(16, generator=generator) for i in range(5000)}, many)
     directory.mkdir()
     tensors = {}
     for i in range(64):
@@ -174,27 +199,54 @@ def speed(tc, torch, folder):
     save_file(tensors, directory / "model.safetensors")
     (directory / "config.json").write_text('{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}')
 
-    def theirs(to):
-        with safe_open(plain_file, "pt") as f:
+    def theirs(path=plain_file, to=None, framework="pt"):
+        with safe_open(path, framework) as f:
             return {name: f.get_tensor(name) if to is None else f.get_tensor(name).to(to) for name in f.keys()}
+
+    def ours(path=plain_file, to=None, framework="pt"):
+        return tc.load_file(path, to, framework=framework)
+
+    def columns(f):
+        return {name: f.get_slice(name)[:, 512:1024] for name in f.keys()}
+
+    def their_columns():
+        with safe_open(plain_file, "pt") as f:
+            return columns(f)
+
+    def our_columns():
+        with tc.open(plain_file, framework="pt") as f:
+            return columns(f)
 
     def script():
         with safe_open(directory / "model.safetensors", "pt") as f:
             return {name: dequantised(torch, f.get_tensor(name), f.get_tensor(name + "_scale_inv"), torch.float32).to(torch.bfloat16)
                     for name in f.keys() if name.endswith("weight")}
 
-    cases = [(f"bfloat16 to {'bfloat16' if to is None else str(to)[6:]}", lambda to=to: tc.load_file(plain_file, to, framework="pt"),
-              lambda to=to: theirs(to)) for to in (None, torch.float32, torch.float16, torch.float8_e4m3fn)]
-    cases.append(("fp8-block to bfloat16", lambda: tc.load_file(directory, torch.bfloat16, framework="pt"), script))
-    for name, ours, others in cases:
-        times = ([], [])
-        for _ in range(5):
-            for function, kept in ((ours, times[0]), (others, times[1])):
-                began = time.perf_counter()
-                touch(torch, function())
-                kept.append(time.perf_counter() - began)
+    cases = [(f"bfloat16 to {str(to)[6:]}", lambda to=to: ours(to=to), lambda to=to: theirs(to=to))
+             for to in (torch.float32, torch.float16, torch.float8_e4m3fn)]
+    cases.append(("fp8-block to bfloat16", lambda: ours(directory, torch.bfloat16), script))
+    cases += [("as it is, torch", ours, theirs),
+              ("as it is, numpy", lambda: ours(framework="np"), lambda: theirs(framework="np")),
+              ("5,000 small tensors, torch", lambda: ours(many), lambda: theirs(many)),
+              ("5,000 small tensors, numpy", lambda: ours(many, framework="np"), lambda: theirs(many, framework="np")),
+              ("a quarter of the columns, torch", our_columns, their_columns),
+              # Last: what the system reads again stands in smaller pieces in its cache.
+              ("as it is, torch, cold", ours, theirs),
+              ("as it is, numpy, cold", lambda: ours(framework="np"), lambda: theirs(framework="np"))]
+    for name, ours_of, others in cases:
+        times, processor = ([], []), ([], [])
+        for _ in range(7):
+            for k, function in enumerate((ours_of, others)):
+                if name.endswith("cold"):
+                    forget(plain_file)
+                began, cpu = time.perf_counter(), time.process_time()
+                touch(function())
+                times[k].append(time.perf_counter() - began)
+                processor[k].append(time.process_time() - cpu)
         mine, other = (statistics.median(kept) for kept in times)
-        print(f"{name}: {mine:.3f} s, theirs {other:.3f} s: {other / mine:.2f} times")
+        my_cpu, other_cpu = (statistics.median(kept) for kept in processor)
+        print(f"{name}: {mine:.3f} s, theirs {other:.3f} s: {other / mine:.2f} times; of a processor {my_cpu:.3f} and {other_cpu:.3f} s",
+              flush=True)
 
 
 def main():

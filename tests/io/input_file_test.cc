@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "convert/runner.h"
+#include "files/system.h"
 #include "wire_bytes.h"
 
 namespace tensorcast::io {
@@ -146,6 +147,40 @@ TEST_F(InputTest, WithoutItsName) {
 }
 
 // More data files than are kept open: each is opened anew for every reading.
+// A range of a file as memory, where the system has that.
+TEST_F(InputTest, MappedRanges) {
+  const std::string bytes = std::string(10'000, 'a') + std::string(10'000, 'b');
+  const std::string path = Path("x");
+  WriteBytes(path, bytes);
+  std::shared_ptr<std::byte> first;
+  {
+    const files::InputFile file(path);
+    first = file.Map(9'990, 20);
+    if (first == nullptr) GTEST_SKIP() << "this system maps no files";
+    const auto text = [](const std::shared_ptr<std::byte>& memory, std::size_t count) {
+      return std::string(reinterpret_cast<const char*>(memory.get()), count);
+    };
+    EXPECT_EQ(text(first, 20), bytes.substr(9'990, 20));
+    std::ranges::fill(std::span(first.get(), 20), std::byte{'x'});
+    // Once more, partly, beside it on the same page, and when it has gone: as the file has it.
+    const auto again = file.Map(9'990, 20);
+    const auto part = file.Map(10'000, 5'000);
+    const auto beside = file.Map(9'000, 990);
+    EXPECT_EQ(text(again, 20), bytes.substr(9'990, 20));
+    EXPECT_EQ(text(part, 5'000), bytes.substr(10'000, 5'000));
+    EXPECT_EQ(text(beside, 990), bytes.substr(9'000, 990));
+    EXPECT_EQ(text(first, 20), std::string(20, 'x'));
+    first.reset();
+    EXPECT_EQ(text(file.Map(9'990, 20), 20), bytes.substr(9'990, 20));
+    first = file.Map(0, bytes.size());
+  }
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(first.get()), bytes.size()), bytes);
+  EXPECT_EQ(ReadBytes(path), bytes);
+  const files::InputFile cut(path);
+  std::filesystem::resize_file(path, 5'000);
+  EXPECT_EQ(cut.Map(0, 100), nullptr);  // whose other pages could not be looked at
+}
+
 TEST_F(InputTest, OneOfManyDataFiles) {
   constexpr int kFiles = 300;
   std::string graph;

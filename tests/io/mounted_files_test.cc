@@ -189,6 +189,31 @@ TEST_F(MountedFilesTest, ReadAnywhereAndAgain) {
   }
 }
 
+TEST_F(MountedFilesTest, NothingIsReadButWhatIsAskedFor) {
+  const std::string bytes = NoisyBytes(kMiB);
+  held_->files["held://x"] = {bytes, ""};
+  options_.buffer_bytes = 0;
+  Lend();
+  const auto file = OpenHeld("held://x");
+  for (const auto& [begin, count] : {std::pair(700'000, 5), {700'000, 5}, {0, 0}, {3, 200'000}}) {
+    std::string got(count, '\0');
+    held_->reads.clear();
+    file->Read(begin, std::as_writable_bytes(std::span(got)));
+    EXPECT_EQ(got, bytes.substr(begin, count));
+    ASSERT_EQ(held_->reads.size(), count == 0 ? 0u : 1u);  // the second time, too
+    if (count != 0) {
+      EXPECT_EQ(held_->reads[0].offset, static_cast<std::uint64_t>(begin));
+      EXPECT_EQ(held_->reads[0].bytes, static_cast<std::size_t>(count));
+    }
+  }
+  held_->fault = [](const HeldFiles::Call&) { throw FileRefused("not there"); };
+  std::string got(10, '\0');
+  EXPECT_NE(ErrorOf([&] {
+              file->Read(90, std::as_writable_bytes(std::span(got)));
+            }).find("held://x: bytes 90 to 99 cannot be read: not there"),
+            std::string::npos);
+}
+
 TEST_F(MountedFilesTest, AreReadAheadSeveralAtOnce) {
   held_->files["held://x"] = {std::string(60 * kMiB, 'x'), ""};
   held_->fault = [](const HeldFiles::Call& call) {

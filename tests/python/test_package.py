@@ -10,6 +10,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
+import json
 import os
 import pathlib
 import pkgutil
@@ -18,7 +19,10 @@ import subprocess
 import sys
 import tarfile
 
+import ml_dtypes
+import numpy as np
 import pytest
+import safetensors.numpy
 import tensorcast as tc
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -172,11 +176,11 @@ def test_the_stubs_and_examples_are_typed(tmp_path):
 EXAMPLES = [str(path) for path in (ROOT / "examples" / "python").glob("*.py") if path.stem in ("cast", "many_processes", "ray_convert")]
 
 
-def example(name):
+def example(name, *arguments):
     """What an example prints where nothing but the package is installed."""
     environment = {key: value for key, value in os.environ.items() if key != "TENSORCAST_LIBRARY"}
-    done = subprocess.run([sys.executable, ROOT / "examples" / "python" / name], capture_output=True, text=True,
-                          check=False, env=environment)
+    done = subprocess.run([sys.executable, ROOT / "examples" / "python" / name, *arguments], capture_output=True,
+                          text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -190,7 +194,50 @@ def test_examples_run():
     assert lines[:3] == expected.splitlines()[:3] and lines[3] == 'x[2] is "half", which is not a number'
     assert example("onnx_backend.py") == "0.1015625 448.0 448.0 -0.0\n"
     others = {path.name for path in (ROOT / "examples" / "python").glob("*.py")}
-    assert others == {"cast.py", "cast_ctypes.py", "many_processes.py", "mdf_casts.py", "onnx_backend.py", "ray_convert.py"}
+    # transformers_model.py is tests/clients/check_transformers.py's, the other three are of tests of their own.
+    assert others == {"cast.py", "cast_ctypes.py", "checkpoints.py", "many_processes.py", "mdf_casts.py", "onnx_backend.py",
+                      "ray_convert.py", "transformers_model.py"}
+
+
+def fp8_model():
+    """DeepSeek's layout: codes, and for each block of 128 x 128 a scale; a norm; the values."""
+    rng = np.random.default_rng(2)
+    codes = rng.standard_normal((256, 128)).astype(ml_dtypes.float8_e4m3fn)
+    scales = np.float32([[3 / 256], [2]])
+    values = np.repeat(scales.astype(np.float64), 128, 0) * codes.astype(np.float64)
+    tensors = {"model.layers.0.mlp.up_proj.weight": codes, "model.layers.0.mlp.up_proj.weight_scale_inv": scales}
+    return tensors, {"quant_method": "fp8", "weight_block_size": [128, 128]}, values
+
+
+def gptq_model():
+    """GPTQ's: eight codes of four bits in a word down a column, groups of 32, zero points of 8."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 16, (128, 256))
+    scales = rng.uniform(0.01, 1, (4, 256)).astype(np.float16)
+    words = (codes.reshape(16, 8, 256) << (4 * np.arange(8))[:, None]).sum(1).astype(np.uint32).view(np.int32)
+    values = ((codes - 8) * np.repeat(scales.astype(np.float64), 32, 0)).T
+    layer = "model.layers.0.mlp.up_proj."
+    tensors = {layer + "qweight": words, layer + "scales": scales, layer + "qzeros": np.full((4, 32), 0x77777777, np.int32)}
+    return tensors, {"quant_method": "gptq", "bits": 4, "group_size": 32, "sym": True, "desc_act": False}, values
+
+
+@pytest.mark.parametrize("make", [fp8_model, gptq_model])
+def test_the_example_of_checkpoints(tmp_path, make):
+    tensors, config, values = make()
+    source, target, name = tmp_path / "in", tmp_path / "out", "model.layers.0.mlp.up_proj.weight"
+    source.mkdir()
+    tc.save_file({**tensors, "model.norm.weight": np.ones(64, np.float32)}, source / "model.safetensors")
+    (source / "config.json").write_text(json.dumps({"model_type": "llama", "torch_dtype": "bfloat16", "quantization_config": config}))
+    said = example("checkpoints.py", source, target).splitlines()
+    assert said[0].startswith(f"{name} is ") and said[1].startswith(f"{name}: SNR ") and "model.norm.weight: SNR inf" in said[2]
+    plain = safetensors.numpy.load_file(target / "model.safetensors")
+    # Products of a few bits are float32's, from which numpy rounds to bfloat16 once.
+    wanted = values.astype(np.float32).astype(ml_dtypes.bfloat16)
+    assert np.array_equal(values.astype(np.float32), values) and np.array_equal(plain[name], wanted)
+    assert "quantization_config" not in json.loads((target / "config.json").read_text())
+    with tc.open(f"{target}-fp8") as f:
+        again = f.get_tensor(name, to="float32")
+    assert np.abs(again - wanted.astype(np.float32) * 2).max() <= np.abs(wanted.astype(np.float32)).max() * 2 / 28 + 1e-6
 
 
 def test_the_c_interface_is_there():

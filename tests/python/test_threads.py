@@ -127,3 +127,33 @@ def test_subinterpreters_are_refused_by_an_import_error():
     if sys.version_info >= (3, 13):
         pytest.skip("the module has another name from 3.13 on")
     assert done.returncode == 0 and "is not for subinterpreters" in done.stdout and done.stdout.endswith("\n1\n"), done.stderr[-500:]
+
+
+def test_a_daemon_thread_at_the_interpreters_end():
+    """It is in a call, short or long, when the GIL is not to be had any more."""
+    program = textwrap.dedent(r"""
+        import builtins, os, threading, time
+        import numpy as np
+        import tensorcast as tc
+        x, out = np.ones(300 << 20, np.uint8), np.empty(300 << 20, np.float32)
+
+        class Late:
+            def __init__(self):
+                self.kept = tc.cast, time.sleep, os.write, x[:1 << 23], np.empty(1 << 23, np.float16)
+
+            def __del__(self):  # when the modules have been cleared
+                cast, sleep, write, some, made = self.kept
+                sleep(0.7)
+                cast(some, out=made, threads=2)
+                write(1, b"%d" % (made.tobytes() == b"\0\x3c" * made.size))
+
+        builtins.late = Late()
+        for call in (lambda: tc.cast(x, "float32", out=out, threads=1), lambda: tc.cast(x[:1 << 20], "float16")):
+            def work(call=call):
+                while True:
+                    call()
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.2)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout == "1", done.stderr
