@@ -11,6 +11,7 @@
 #include "core/byte_keys-inl.h"
 #include "core/byte_tables-inl.h"
 #include "core/careful_step-inl.h"
+#include "core/half_sources-inl.h"
 #include "core/wide_halves-inl.h"
 #include "core/wide_sources-inl.h"
 
@@ -22,11 +23,12 @@ namespace tensorcast::core::HWY_NAMESPACE {
 constexpr bool HasSpecials(const TypeInfo& row) { return row.is_float(); }
 
 // What a narrow float needs of wide integers: beyond 2^24, where float32 rounds, all of them
-// overflow; e8m0 does not.
+// overflow. All that is below float32's normal numbers is zero there. Not so in e8m0.
 constexpr Through ThroughOf(const TypeInfo& from, const TypeInfo& to) {
   const bool overflows =
       to.is_float() && to.has_zero && to.bits <= 16 && to.type != DataType::kBfloat16;
-  return from.is_integer() && overflows ? Through::kNearest : Through::kOdd;
+  if (!overflows) return Through::kOdd;
+  return from.is_integer() ? Through::kNearest : Through::kOddNormal;
 }
 
 #if TENSORCAST_PACKS
@@ -165,6 +167,17 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
     codes = JoinSigns<kTo, kOrder>(halves[0], halves[1], signs[0], signs[1]);
   }
   StoreCodes<to_row.bits>(codes, out);
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX2
+// A table of 256 codes is 16 rows there.
+template <DataType kTo>
+HWY_INLINE void Uint8ToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  const auto codes = [&](std::size_t i) HWY_ATTR {
+    return NarrowInteger<kTo>(Integers8ToBfloat16<false>(in + 16 * i), args);
+  };
+  Store(Bytes<Order::kElements>(codes(0), codes(1)), D8(), out);
 }
 #endif
 
@@ -427,20 +440,59 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
     }
   }
 #endif
+#if TENSORCAST_HALF_SOURCES
+  if constexpr (kTo == DataType::kBfloat16 && from_row.is_integer() && from_row.bits == 16) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const V16 x = Load(d16, in + i * HWY_MAX_BYTES);
+      Store(Integers16ToBfloat16<from_row.has_sign>(x), d16, out + i * HWY_MAX_BYTES);
+    }
+    return;
+  }
+#endif
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (from_row.is_integer() && from_row.bits == 8 &&
+                (kTo == DataType::kBfloat16 || !from_row.has_sign)) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      if constexpr (kTo == DataType::kBfloat16) {
+        Store(Integers8ToBfloat16<from_row.has_sign>(in + 16 * i), d16, out + 32 * i);
+      } else {
+        const V16 value = Integers8ToBfloat16<false>(in + 16 * i);
+        Store(Bfloat16ToFloat16<false>(value), d16, out + 32 * i);
+      }
+    }
+    return;
+  }
+#endif
   VF32 words[4];
   LoadWords<kFrom, kThrough>(in, words);
-  if constexpr (kTo == DataType::kBfloat16) {
-    // What has eight bits is exact, and its NaN are canonical.
-    constexpr bool kExact = from_row.bits == 8;
-    if constexpr (HasSpecials(from_row) && !kExact) {
 #if TENSORCAST_AVX512
-      constexpr int kIsNaN = 0x81;  // quiet or signalling
-      const auto nan = [](VF32 x) HWY_ATTR { return _mm512_fpclass_ps_mask(x.raw, kIsNaN); };
-      const bool any = (nan(words[0]) | nan(words[1]) | nan(words[2]) | nan(words[3])) != 0;
-#else
+  if constexpr (kTo == DataType::kFloat16 && from_row.is_integer() && from_row.bits == 8) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const V32 low = hn::BitCast(d32, words[2 * i]), high = hn::BitCast(d32, words[2 * i + 1]);
+      Store(Bfloat16ToFloat16<from_row.has_sign>(UpperHalves(low, high)), d16, out + 64 * i);
+    }
+    return;
+  }
+#endif
+  if constexpr (kTo == DataType::kBfloat16) {
+    // What has eight bits is exact, and its NaN are canonical; float16 is rounded as float32.
+    constexpr bool kIsRounded = kFrom == DataType::kFloat16 && TENSORCAST_HALF_SOURCES;
+    constexpr bool kExact = from_row.bits == 8 || kIsRounded;
+#if TENSORCAST_HALF_SOURCES
+    if constexpr (kIsRounded) {
+      for (VF32& word : words) word = RoundedToBfloat16(word);
+    }
+#endif
+    if constexpr (HasSpecials(from_row) && from_row.bits > 8) {
       // A sum is NaN where one of its terms is, or where they are infinite.
       const VF32 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3]));
-      const bool any = !hn::AllTrue(DF32(), hn::Eq(sum, sum));
+      bool any = !hn::AllTrue(DF32(), hn::Eq(sum, sum));
+#if TENSORCAST_AVX512
+      if constexpr (!kIsRounded) {
+        constexpr int kIsNaN = 0x81;  // quiet or signalling
+        const auto nan = [](VF32 x) HWY_ATTR { return _mm512_fpclass_ps_mask(x.raw, kIsNaN); };
+        any = (nan(words[0]) | nan(words[1]) | nan(words[2]) | nan(words[3])) != 0;
+      }
 #endif
       if (HWY_UNLIKELY(any)) {
         CarefulStep<kFrom, kTo>(in, out, args);
