@@ -76,10 +76,10 @@ struct BytePlanes {
 HWY_INLINE BytePlanes SplitBytes(V16 a, V16 b) {
   const D8 d8;
   const D64 d64;
-  alignas(16) static constexpr std::uint8_t kApart[16] = {0, 2, 4, 6, 8, 10, 12, 14,
-                                                          1, 3, 5, 7, 9, 11, 13, 15};
+  constexpr auto kApart = [](unsigned i) { return i % 8 * 2 + i / 8 % 2; };
   const auto split = [&](V16 x) HWY_ATTR {
-    return hn::BitCast(d64, hn::TableLookupBytes(hn::BitCast(d8, x), hn::LoadDup128(d8, kApart)));
+    const V8 apart{ConstantLanes<std::uint8_t, kApart>()};
+    return hn::BitCast(d64, hn::TableLookupBytes(hn::BitCast(d8, x), apart));
   };
   const auto low = split(a), high = split(b);
   return {hn::BitCast(d8, hn::InterleaveLower(d64, low, high)),
@@ -133,13 +133,16 @@ HWY_INLINE V8 RoundKeys(V16 a, V16 b, const EncodeArgs& args) {
   }
   if constexpr (!K::kSameExponents) {
     // Rows of 16: what is below a row finds zero, and what is above it no more than its own code.
-    const auto look_up = [&](int row) HWY_ATTR {
-      const int first = K::kFirst + 16 * row;
-      const V8 index = first == 0 ? key : hn::Sub(key, set(static_cast<std::uint32_t>(first)));
-      return hn::TableLookupBytesOr0(hn::LoadDup128(d, K::kCodes.data() + 16 * row), index);
+    const auto look_up = [&]<int kRow>() HWY_ATTR {
+      constexpr int kFirst = K::kFirst + 16 * kRow;
+      constexpr auto kCode = [](unsigned i) { return K::kCodes[16 * kRow + i % 16]; };
+      const V8 index = kFirst == 0 ? key : hn::Sub(key, set(static_cast<std::uint32_t>(kFirst)));
+      return hn::TableLookupBytesOr0(V8{ConstantLanes<std::uint8_t, kCode>()}, index);
     };
-    V8 looked_up = look_up(0);
-    if constexpr (K::kLookedUp > 16) looked_up = hn::Max(looked_up, look_up(1));
+    V8 looked_up = look_up.template operator()<0>();
+    if constexpr (K::kLookedUp > 16) {
+      looked_up = hn::Max(looked_up, look_up.template operator()<1>());
+    }
     looked_up = hn::AverageRound(looked_up, hn::Min(rest, set(1)));
     code = K::kAllLookedUp ? looked_up : hn::Max(code, looked_up);
   }

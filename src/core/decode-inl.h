@@ -219,6 +219,15 @@ HWY_INLINE Float32s DecodeFloat32(const std::byte* in) {
     }
     return values;
   } else {
+#if HWY_TARGET == HWY_AVX2
+    if constexpr (kType == DataType::kBfloat16 && kQuiet) {
+      const __m256i code = Load(D16(), in).raw;
+      const __m256i nan = _mm256_subs_epu16(_mm256_add_epi16(code, code),
+                                            _mm256_set1_epi16(static_cast<short>(0xFF00)));
+      if (HWY_LIKELY(_mm256_testz_si256(nan, nan)))
+        return DecodeFloat32<kType, kKeepSignalling>(in);
+    }
+#endif
     return {DecodeFloat32Vector<kType, kQuiet>(in),
             DecodeFloat32Vector<kType, kQuiet>(in + hn::Lanes(D32()) * sizeof(CodeOf<kType>))};
   }

@@ -58,10 +58,6 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
     NarrowFloatStep<kFrom, kTo>(in, out, args);
   } else if constexpr (to.is_float() && to.bits == 16) {
     HalfFloatStep<kFrom, kTo>(in, out, args);
-#if HWY_TARGET == HWY_AVX2
-  } else if constexpr (kFrom == DataType::kBfloat16 && kTo == DataType::kFloat32) {
-    if (HWY_UNLIKELY(!Bfloat16ToFloat32Step(in, out))) CarefulStep<kFrom, kTo>(in, out, args);
-#endif
   } else if constexpr (kTo == DataType::kFloat32) {
 #if HWY_TARGET == HWY_AVX2
     if constexpr (from.bits == 64) {
@@ -107,10 +103,7 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   if (to.is_float()) {
     if (to.bits == 64) return false;
     if (from.type == DataType::kBool) return true;
-    if (to.bits == 32) {
-      if (from.type == DataType::kBfloat16) return HWY_TARGET == HWY_AVX2;
-      return from.is_integer() && from.bits >= 32;
-    }
+    if (to.bits == 32) return from.is_integer() && from.bits >= 32;
     return from.type != DataType::kFloat32 || to.type != DataType::kFloat16;
   }
   if (!from.is_float()) return false;

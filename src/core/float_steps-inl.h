@@ -47,7 +47,7 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
   };
   constexpr int kMost = kCode(15) == detail::MaxFiniteMagnitude(to) ? 15 : 31;
   static_assert(kCode(kMost) == detail::MaxFiniteMagnitude(to));
-  alignas(16) static constexpr auto kCodes = [kCode] {
+  static constexpr auto kCodes = [kCode] {
     std::array<std::uint8_t, 32> codes{};
     for (unsigned i = 0; i < 32; ++i) codes[i] = kCode(i);
     return codes;
@@ -93,13 +93,14 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
   const V8 bytes = BytesInOrder<kOrder>(packed.raw);
   const V8 magnitude = hn::Min(hn::BitCast(d, hn::Abs(hn::BitCast(di, bytes))),
                                hn::Set(d, static_cast<std::uint8_t>(kMost)));
-  const auto look_up = [&](std::size_t row) HWY_ATTR {
-    return hn::TableLookupBytes(hn::LoadDup128(d, kCodes.data() + 16 * row), magnitude);
+  const auto look_up = [&]<unsigned kRow>() HWY_ATTR {
+    constexpr auto kRowCode = [](unsigned i) { return kCodes[16 * kRow + i % 16]; };
+    return hn::TableLookupBytes(V8{ConstantLanes<std::uint8_t, kRowCode>()}, magnitude);
   };
-  V8 codes = look_up(0);
+  V8 codes = look_up.template operator()<0>();
   if constexpr (kMost == 31) {
     const auto upper = hn::Gt(hn::BitCast(di, magnitude), hn::Set(di, std::int8_t{15}));
-    codes = hn::IfThenElse(hn::RebindMask(d, upper), look_up(1), codes);
+    codes = hn::IfThenElse(hn::RebindMask(d, upper), look_up.template operator()<1>(), codes);
   }
   if constexpr (from.has_sign) {
     const V8 sign = hn::And(bytes, hn::Set(d, std::uint8_t{0x80}));

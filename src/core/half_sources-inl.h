@@ -1,4 +1,4 @@
-// Sources of at most 16 bits to bfloat16, and bfloat16 to wider types, in as few steps as their few
+// Sources of at most 16 bits to bfloat16, and bfloat16 to uint32, in as few steps as their few
 // digits allow: AVX2 and AVX-512. Included per target.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -107,15 +107,6 @@ template <DataType kType> HWY_INLINE bool AnyFrom(int exponent, __m256i doubled)
   const auto below = static_cast<short>(((row.bias + exponent) << (row.mantissa_bits + 1)) - 1);
   const __m256i above = _mm256_subs_epu16(doubled, _mm256_set1_epi16(below));
   return !_mm256_testz_si256(above, above);
-}
-
-// 32 bfloat16 to float32; false, with nothing written, where one may be NaN.
-HWY_INLINE bool Bfloat16ToFloat32Step(const std::byte* in, std::byte* out) {
-  if (HWY_UNLIKELY(AnyFrom<DataType::kBfloat16>(128, LargestDoubled(in)))) return false;
-  for (std::size_t i = 0; i < 4; ++i) {
-    Store(LoadUpperHalves(in + 16 * i), D32(), out + 32 * i);
-  }
-  return true;
 }
 
 // 32 bfloat16 to uint32, cut and modulo 2^32; false, with nothing written, from 2^32 on.
