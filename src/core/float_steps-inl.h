@@ -157,10 +157,10 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
   if constexpr (!to_row.has_zero) {
     codes = Bytes<kOrder>(Bfloat16ToE8M0(halves[0], args), Bfloat16ToE8M0(halves[1], args));
   } else if constexpr (from_row.is_float()) {
-    for (V16& half : halves) half = KeyAndRest<DataType::kBfloat16, kTo, 0>(half);
-    codes =
-        JoinSignBytes<kTo, kOrder>(RoundKeys<DataType::kBfloat16, kTo>(halves[0], halves[1], args),
-                                   SignBytes(signs[0], signs[1]));
+    constexpr DataType kKeyed = DataType::kBfloat16;
+    const BytePlanes planes = KeysAndRests<kKeyed, kTo, 0>(halves[0], halves[1]);
+    codes = JoinSignBytes<kTo, kOrder>(RoundKeys<kKeyed, kTo, 0>(planes, args),
+                                       SignBytes(signs[0], signs[1]));
   } else {
     for (V16& half : halves) {
       half = NarrowInteger<kTo>(hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF})), args);
