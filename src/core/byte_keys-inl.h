@@ -1,11 +1,11 @@
 // Rounding to narrow floats in bytes, where nothing looks up 64 of them at once: AVX2, and AVX-512
 // without VBMI. Included per target.
 //
-// A magnitude is brought to 16 bits of which the upper byte is a key: some bits of the exponent and
-// as many of the mantissa as the narrow float has. The lower byte is the rest, rounded to odd. A
-// normal number's code is its key, which grows by one where the rest and the key's last bit say so,
-// less a constant. All that rounding asks of a subnormal is its key, which is looked up, and
-// whether there is a rest: the middles between two subnormals have no more digits than the key has.
+// A magnitude is split into two bytes: a key, which is some bits of the exponent and as many of the
+// mantissa as the narrow float has, and the rest, rounded to odd. A normal number's code is its
+// key, which grows by one where the rest and the key's last bit say so, less a constant. All that
+// rounding asks of a subnormal is its key, which is looked up, and whether there is a rest: the
+// middles between two subnormals have no more digits than the key has.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_CORE_BYTE_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -44,6 +44,9 @@ template <DataType kFrom, DataType kTo> struct Keys {
   }();
   static constexpr int kLookedUp = kAllLookedUp ? kBeyond - kFirst + 1 : (m + 1) << m;
 
+  // The bits that a magnitude shifted left by kLeft has below its key.
+  template <int kLeft> static constexpr int kRestBits = kIsFloat16 ? 8 : 7 + kLeft - kMantissaBits;
+
   static_assert(kAllLookedUp || m == kMantissaBits);
   static_assert(!kAllLookedUp ||
                 (static_cast<int>(detail::MaxFiniteMagnitude(to)) + 1) % (1 << m) == 0);
@@ -69,6 +72,15 @@ template <DataType kFrom, DataType kTo> struct Keys {
   }();
 };
 
+// 16-bit lanes, below 2^15, to bytes, saturating, packed once.
+HWY_INLINE V8 PackedBytes(V16 a, V16 b) {
+#if TENSORCAST_AVX512
+  return V8{_mm512_packus_epi16(a.raw, b.raw)};
+#else
+  return V8{_mm256_packus_epi16(a.raw, b.raw)};
+#endif
+}
+
 // The lower bytes of two vectors of 16-bit lanes, and the upper ones, packed once.
 struct BytePlanes {
   V8 lower, upper;
@@ -76,10 +88,10 @@ struct BytePlanes {
 HWY_INLINE BytePlanes SplitBytes(V16 a, V16 b) {
   const D8 d8;
   const D64 d64;
-  alignas(16) static constexpr std::uint8_t kApart[16] = {0, 2, 4, 6, 8, 10, 12, 14,
-                                                          1, 3, 5, 7, 9, 11, 13, 15};
+  constexpr auto kApart = [](unsigned i) { return i % 8 * 2 + i / 8 % 2; };
   const auto split = [&](V16 x) HWY_ATTR {
-    return hn::BitCast(d64, hn::TableLookupBytes(hn::BitCast(d8, x), hn::LoadDup128(d8, kApart)));
+    const V8 apart{ConstantLanes<std::uint8_t, kApart>()};
+    return hn::BitCast(d64, hn::TableLookupBytes(hn::BitCast(d8, x), apart));
   };
   const auto low = split(a), high = split(b);
   return {hn::BitCast(d8, hn::InterleaveLower(d64, low, high)),
@@ -96,50 +108,62 @@ HWY_INLINE bool AnyAbove(V16 x, std::uint16_t limit) {
 #endif
 }
 
-// A magnitude, shifted left by kLeft, to a key and its rest; not Inf, not NaN.
-template <DataType kFrom, DataType kTo, int kLeft> HWY_INLINE V16 KeyAndRest(V16 magnitude) {
+// Two vectors of magnitudes, shifted left by kLeft, to their keys and rests; not Inf, not NaN.
+template <DataType kFrom, DataType kTo, int kLeft>
+HWY_INLINE BytePlanes KeysAndRests(V16 low, V16 high) {
   using K = Keys<kFrom, kTo>;
   const D16 d;
   const auto set = [d](int bits) HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
   if constexpr (K::kIsFloat16) {
     static_assert(kLeft == K::kMantissaBits - 2);
-    if constexpr (K::kSameExponents && K::to.bias == 16) {
-      return hn::Add(magnitude, hn::Min(magnitude, set(0x400)));
-    }
-    return magnitude;
+    const auto key = [&](V16 magnitude) HWY_ATTR {
+      if constexpr (K::kSameExponents && K::to.bias == 16) {
+        return hn::Add(magnitude, hn::Min(magnitude, set(0x400)));
+      }
+      return magnitude;
+    };
+    return SplitBytes(key(low), key(high));
   } else {
-    constexpr int kMore = K::kMantissaBits + 1 - kLeft;
-    const V16 above = hn::SaturatedSub(magnitude, set(K::kFirstExponent << (7 + kLeft)));
-    return hn::ShiftLeft<kMore>(hn::Min(above, set(K::kBeyond << (8 - kMore))));
+    // Packing leaves 255 of a key that is beyond everything.
+    constexpr int kRestBits = K::template kRestBits<kLeft>;
+    const V16 first = set(K::kFirstExponent << (7 + kLeft));
+    const V16 rest = set((1 << kRestBits) - 1);
+    low = hn::SaturatedSub(low, first);
+    high = hn::SaturatedSub(high, first);
+    return {PackedBytes(hn::And(low, rest), hn::And(high, rest)),
+            PackedBytes(hn::ShiftRight<kRestBits>(low), hn::ShiftRight<kRestBits>(high))};
   }
 }
 
 // Two vectors of keys and rests to the magnitudes of codes, packed once.
-template <DataType kFrom, DataType kTo>
-HWY_INLINE V8 RoundKeys(V16 a, V16 b, const EncodeArgs& args) {
+template <DataType kFrom, DataType kTo, int kLeft>
+HWY_INLINE V8 RoundKeys(const BytePlanes& planes, const EncodeArgs& args) {
   using K = Keys<kFrom, kTo>;
   const D8 d;
   const auto set = [d](std::uint32_t bits)
                        HWY_ATTR { return hn::Set(d, static_cast<std::uint8_t>(bits)); };
-  const BytePlanes planes = SplitBytes(a, b);
   const V8 rest = planes.lower;
   V8 key = planes.upper;
   V8 code;
   if constexpr (!K::kAllLookedUp) {
+    constexpr std::uint32_t kMiddle = 1u << (K::template kRestBits<kLeft> - 1);
     const V8 last = hn::Or(rest, hn::And(key, set(1)));
-    code = hn::Add(key, hn::Min(hn::SaturatedSub(last, set(128)), set(1)));
-  } else if constexpr (K::kIsFloat16) {
+    code = hn::SaturatedAdd(key, hn::Min(hn::SaturatedSub(last, set(kMiddle)), set(1)));
+  } else {
     key = hn::Min(key, set(K::kBeyond));
   }
   if constexpr (!K::kSameExponents) {
     // Rows of 16: what is below a row finds zero, and what is above it no more than its own code.
-    const auto look_up = [&](int row) HWY_ATTR {
-      const int first = K::kFirst + 16 * row;
-      const V8 index = first == 0 ? key : hn::Sub(key, set(static_cast<std::uint32_t>(first)));
-      return hn::TableLookupBytesOr0(hn::LoadDup128(d, K::kCodes.data() + 16 * row), index);
+    const auto look_up = [&]<int kRow>() HWY_ATTR {
+      constexpr int kFirst = K::kFirst + 16 * kRow;
+      constexpr auto kCode = [](unsigned i) { return K::kCodes[16 * kRow + i % 16]; };
+      const V8 index = kFirst == 0 ? key : hn::Sub(key, set(static_cast<std::uint32_t>(kFirst)));
+      return hn::TableLookupBytesOr0(V8{ConstantLanes<std::uint8_t, kCode>()}, index);
     };
-    V8 looked_up = look_up(0);
-    if constexpr (K::kLookedUp > 16) looked_up = hn::Max(looked_up, look_up(1));
+    V8 looked_up = look_up.template operator()<0>();
+    if constexpr (K::kLookedUp > 16) {
+      looked_up = hn::Max(looked_up, look_up.template operator()<1>());
+    }
     looked_up = hn::AverageRound(looked_up, hn::Min(rest, set(1)));
     code = K::kAllLookedUp ? looked_up : hn::Max(code, looked_up);
   }
@@ -164,10 +188,9 @@ HWY_INLINE bool KeyCodes(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
           AnyAbove(hn::Max(low, high), static_cast<std::uint16_t>((kInfinity << kLeft) - 1)))) {
     return false;
   }
-  *codes =
-      JoinSignBytes<kTo, kOrder>(RoundKeys<kFrom, kTo>(KeyAndRest<kFrom, kTo, kLeft>(low),
-                                                       KeyAndRest<kFrom, kTo, kLeft>(high), args),
-                                 SignBytes(a, b));
+  *codes = JoinSignBytes<kTo, kOrder>(
+      RoundKeys<kFrom, kTo, kLeft>(KeysAndRests<kFrom, kTo, kLeft>(low, high), args),
+      SignBytes(a, b));
   return true;
 }
 

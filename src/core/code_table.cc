@@ -233,6 +233,18 @@ CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask
   return sums;
 }
 
+CodeSums::Terms TermsOf(const CodeSums& sums, std::size_t planes) {
+  const auto none = [](const std::uint8_t* entries) {
+    return std::all_of(entries, entries + 16, [](std::uint8_t entry) { return entry == 0; });
+  };
+  if (planes != 2 || !none(sums.upper[0])) return CodeSums::Terms::kAll;
+  const bool no_first = none(sums.lower[0]) &&
+                        std::all_of(sums.windows, sums.windows + sums.count,
+                                    [&](const auto& window) { return none(window.besides[0]); });
+  if (no_first) return CodeSums::Terms::kSecondAlone;
+  return none(sums.lower[1]) ? CodeSums::Terms::kApart : CodeSums::Terms::kFirstByLower;
+}
+
 // In its third row a float of eight bits is normal and small; in its first many results are zero.
 CodeSums FindSums(const CodeTable& table) {
   CodeSums best;
@@ -242,6 +254,7 @@ CodeSums FindSums(const CodeTable& table) {
       if (sums.usable && (!best.usable || sums.count < best.count)) best = sums;
     }
   }
+  best.terms = TermsOf(best, table.planes);
   return best;
 }
 

@@ -76,7 +76,11 @@ struct CodeSums {
     alignas(16) std::uint8_t besides[8][16] = {};
   };
   static constexpr std::size_t kMostWindows = 3;
+  // What counts in results of two bytes: all entries; for the first byte only the lower four bits;
+  // for the second only the upper four, too; for the first byte, which is zero, nothing.
+  enum class Terms : std::uint8_t { kAll, kFirstByLower, kApart, kSecondAlone };
   bool usable = false;
+  Terms terms = Terms::kAll;
   std::uint8_t count = 0;  // of windows
   alignas(16) std::uint8_t upper[8][16] = {};
   alignas(16) std::uint8_t lower[8][16] = {};

@@ -82,8 +82,25 @@ inline constexpr bool kQuieten = true;
 inline constexpr bool kKeepSignalling = false;
 
 // bfloat16 codes are the upper halves of float32; only a signalling NaN changes.
-template <bool kQuiet, class D, class V> HWY_INLINE V Bfloat16ToFloat32(D d, V code) {
-  const V value = hn::ShiftLeft<16>(code);
+#if HWY_TARGET == HWY_AVX2
+// 16 bytes, in both blocks.
+HWY_INLINE __m256i LoadTwice(const std::byte* in) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
+}
+#endif
+HWY_INLINE hn::VFromD<D32> LoadUpperHalves(const std::byte* in) {
+#if HWY_TARGET == HWY_AVX2
+  return {_mm256_shuffle_epi8(
+      LoadTwice(in),
+      _mm256_setr_epi8(-1, -1, 0, 1, -1, -1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7,  //
+                       -1, -1, 8, 9, -1, -1, 10, 11, -1, -1, 12, 13, -1, -1, 14, 15))};
+#else
+  return hn::ShiftLeft<16>(hn::PromoteTo(D32(), Load(Like<std::uint16_t, D32>(), in)));
+#endif
+}
+template <bool kQuiet> HWY_INLINE hn::VFromD<D32> Bfloat16ToFloat32(const std::byte* in) {
+  const D32 d;
+  const auto value = LoadUpperHalves(in);
   if constexpr (!kQuiet) return value;
   const auto nan = hn::Gt(hn::And(value, hn::Set(d, 0x7FFFFFFFu)), hn::Set(d, 0x7F800000u));
   return hn::Or(value, hn::IfThenElseZero(nan, hn::Set(d, 0x400000u)));
@@ -152,7 +169,7 @@ HWY_INLINE hn::VFromD<DF32> DecodeFloat32Vector(const std::byte* in) {
     const hn::Rebind<hwy::float16_t, DF32> df16;
     return hn::PromoteTo(df32, hn::BitCast(df16, Load(d16, in)));
   } else if constexpr (kType == DataType::kBfloat16) {
-    return hn::BitCast(df32, Bfloat16ToFloat32<kQuiet>(d32, hn::PromoteTo(d32, Load(d16, in))));
+    return hn::BitCast(df32, Bfloat16ToFloat32<kQuiet>(in));
   } else if constexpr (kType == DataType::kFloat16) {
     return hn::BitCast(df32, MiniFloatToFloat32<kType>(d32, hn::PromoteTo(d32, Load(d16, in))));
   } else if constexpr (kType == DataType::kFloat8E8M0) {
@@ -202,6 +219,15 @@ HWY_INLINE Float32s DecodeFloat32(const std::byte* in) {
     }
     return values;
   } else {
+#if HWY_TARGET == HWY_AVX2
+    if constexpr (kType == DataType::kBfloat16 && kQuiet) {
+      const __m256i code = Load(D16(), in).raw;
+      const __m256i nan = _mm256_subs_epu16(_mm256_add_epi16(code, code),
+                                            _mm256_set1_epi16(static_cast<short>(0xFF00)));
+      if (HWY_LIKELY(_mm256_testz_si256(nan, nan)))
+        return DecodeFloat32<kType, kKeepSignalling>(in);
+    }
+#endif
     return {DecodeFloat32Vector<kType, kQuiet>(in),
             DecodeFloat32Vector<kType, kQuiet>(in + hn::Lanes(D32()) * sizeof(CodeOf<kType>))};
   }

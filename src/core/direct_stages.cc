@@ -39,17 +39,31 @@ template <DataType kTo> HWY_INLINE void BoolStep(const std::byte* in, std::byte*
   }
 }
 
+constexpr bool IsUint8ToNarrow(const TypeInfo& from, const TypeInfo& to) {
+  return HWY_TARGET == HWY_AVX2 && from.type == DataType::kUint8 && to.is_float() && to.bits == 8 &&
+         to.has_zero;
+}
+
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from = detail::Row(kFrom);
   constexpr const TypeInfo& to = detail::Row(kTo);
   if constexpr (kFrom == DataType::kBool && to.bits <= 32) {
     BoolStep<kTo>(in, out);
+#if HWY_TARGET == HWY_AVX2
+  } else if constexpr (IsUint8ToNarrow(from, to)) {
+    Uint8ToNarrowStep<kTo>(in, out, args);
+#endif
   } else if constexpr (to.is_float() && to.bits <= 8) {
     NarrowFloatStep<kFrom, kTo>(in, out, args);
   } else if constexpr (to.is_float() && to.bits == 16) {
     HalfFloatStep<kFrom, kTo>(in, out, args);
   } else if constexpr (kTo == DataType::kFloat32) {
+#if HWY_TARGET == HWY_AVX2
+    if constexpr (from.bits == 64) {
+      if (HWY_LIKELY(Integers64ToFloat32<from.has_sign>(in, out))) return;
+    }
+#endif
     for (std::size_t i = 0; i < 4; ++i) {
       constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
       Store(WideFloat32<kFrom, Through::kNearest>(in + i * kWordBytes), DF32(),
@@ -82,6 +96,7 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   if (from.bits < 8) return false;
   if (route == Route::kIdentity || route == Route::kInteger) return false;  // integer_stages.cc
   if (IsInteger(from) && from.bits <= 16 && to.type == DataType::kFloat64) return true;
+  if (IsUint8ToNarrow(from, to)) return true;
   if (from.bits == 8 && (HWY_TARGET == HWY_AVX3_DL || to.bits < 16 || to.bits > 32)) {
     return false;  // by table
   }

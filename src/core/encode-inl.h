@@ -194,10 +194,31 @@ HWY_INLINE hn::VFromD<D32> Float32ToInteger(hn::VFromD<DF32> x, const EncodeArgs
   return result;
 }
 
-// Below this magnitude one instruction or addition takes a float64 to its integer.
-template <bool kNearest> constexpr std::uint64_t Float64FastLimit() {
-  return static_cast<std::uint64_t>(1023 + (kNearest ? 52 : 31)) << 52;
+// Whether a float64 becomes an integer in two halves, by additions alone.
+template <bool kNearest> inline constexpr bool kInHalves = HWY_TARGET == HWY_AVX2 && !kNearest;
+
+#if HWY_TARGET == HWY_AVX2
+// The integers of float64 below 2^82 in magnitude, modulo 2^64. Beside 1.5 x 2^84 the units of 2^32
+// stand in the lowest bits, beside 1.5 x 2^52 what is left, which may be negative; the bits that
+// the latter has above are taken from the former beforehand.
+HWY_INLINE hn::VFromD<D64> InHalves(hn::VFromD<DF64> x) {
+  constexpr std::uint32_t kAbove = 0x43380000;  // of 1.5 x 2^52
+  const __m256d beside = _mm256_set1_pd(0x1.8p84 + 0x1p32 * static_cast<std::uint32_t>(-kAbove));
+  const __m256d whole = _mm256_round_pd(x.raw, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  const __m256d high = _mm256_add_pd(whole, beside);
+  const __m256d low = _mm256_sub_pd(whole, _mm256_sub_pd(high, beside));
+  const __m256i low_bits = _mm256_castpd_si256(_mm256_add_pd(low, _mm256_set1_pd(0x1.8p52)));
+  return {_mm256_add_epi64(_mm256_slli_epi64(_mm256_castpd_si256(high), 32), low_bits)};
 }
+#else
+HWY_INLINE hn::VFromD<D64> InHalves(hn::VFromD<DF64>) { return hn::Zero(D64()); }
+#endif
+
+// Below this magnitude additions, or one instruction, take a float64 to its integer.
+template <bool kNearest>
+inline constexpr double kFloat64FastLimit = kInHalves<kNearest> ? 0x1p82
+                                            : kNearest          ? 0x1p52
+                                                                : 0x1p31;
 
 // The same of a float64, modulo 2^64.
 template <bool kNearest>
@@ -208,9 +229,12 @@ HWY_INLINE hn::VFromD<D64> Float64ToInteger(hn::VFromD<DF64> x, const EncodeArgs
   const auto bits = hn::BitCast(d, x);
   const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFFFFFFFFFull));
   const auto negative = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, bits)));
-  const auto in_range = hn::Lt(magnitude, hn::Set(d, Float64FastLimit<kNearest>()));
+  const auto in_range = hn::RebindMask(
+      d, hn::Lt(hn::BitCast(df, magnitude), hn::Set(df, kFloat64FastLimit<kNearest>)));  // not NaN
   hn::VFromD<D64> result;
-  if constexpr (kNearest) {
+  if constexpr (kInHalves<kNearest>) {
+    result = InHalves(x);
+  } else if constexpr (kNearest) {
     const auto offset = hn::Set(df, 0x1p52);
     const auto sum = hn::BitCast(d, hn::Add(hn::BitCast(df, magnitude), offset));
     result = hn::Sub(sum, hn::BitCast(d, offset));
@@ -249,10 +273,9 @@ template <bool kNearest>
 HWY_INLINE hn::VFromD<D32> Float64sToInteger32(hn::VFromD<DF64> low, hn::VFromD<DF64> high,
                                                const EncodeArgs& args) {
   const D32 d32;
-  const D64 d64;
   if constexpr (!kNearest) {
     const DF64 df;
-    const auto limit = hn::BitCast(df, hn::Set(d64, Float64FastLimit<false>()));
+    const auto limit = hn::Set(df, 0x1p31);
     const auto in_range =
         hn::And(hn::Lt(hn::Abs(low), limit), hn::Lt(hn::Abs(high), limit));  // not NaN
     if (HWY_LIKELY(!args.saturates && hn::AllTrue(df, in_range))) {
@@ -340,6 +363,24 @@ HWY_INLINE void EncodeFloat32(const Float32s& x, std::byte* out, const EncodeArg
     const DF64 df64;
     const D64 d64;
     const hn::Half<DF32> half;
+#if HWY_TARGET == HWY_AVX2
+    if constexpr (row.is_integer()) {
+      // What fits signed integers of 32 bits is extended.
+      const DF32 df32;
+      const auto limit = hn::Set(df32, 0x1p31f);
+      const auto fits = hn::And(hn::Lt(hn::Abs(x.low), limit), hn::Lt(hn::Abs(x.high), limit));
+      if (hn::AllTrue(df32, fits) && (row.has_sign || !args.saturates)) {
+        const auto extend = [out](std::size_t i, __m256i words) HWY_ATTR {
+          const __m128i upper = _mm256_extracti128_si256(words, 1);
+          Store({_mm256_cvtepi32_epi64(_mm256_castsi256_si128(words))}, D64(), out + 64 * i);
+          Store({_mm256_cvtepi32_epi64(upper)}, D64(), out + 64 * i + 32);
+        };
+        extend(0, _mm256_cvttps_epi32(x.low.raw));
+        extend(1, _mm256_cvttps_epi32(x.high.raw));
+        return;
+      }
+    }
+#endif
     const hn::VFromD<DF64> quarters[4] = {hn::PromoteTo(df64, hn::LowerHalf(half, x.low)),
                                           hn::PromoteTo(df64, hn::UpperHalf(half, x.low)),
                                           hn::PromoteTo(df64, hn::LowerHalf(half, x.high)),

@@ -11,6 +11,7 @@
 #include "core/byte_keys-inl.h"
 #include "core/byte_tables-inl.h"
 #include "core/careful_step-inl.h"
+#include "core/half_sources-inl.h"
 #include "core/wide_halves-inl.h"
 #include "core/wide_sources-inl.h"
 
@@ -22,11 +23,12 @@ namespace tensorcast::core::HWY_NAMESPACE {
 constexpr bool HasSpecials(const TypeInfo& row) { return row.is_float(); }
 
 // What a narrow float needs of wide integers: beyond 2^24, where float32 rounds, all of them
-// overflow; e8m0 does not.
+// overflow. All that is below float32's normal numbers is zero there. Not so in e8m0.
 constexpr Through ThroughOf(const TypeInfo& from, const TypeInfo& to) {
   const bool overflows =
       to.is_float() && to.has_zero && to.bits <= 16 && to.type != DataType::kBfloat16;
-  return from.is_integer() && overflows ? Through::kNearest : Through::kOdd;
+  if (!overflows) return Through::kOdd;
+  return from.is_integer() ? Through::kNearest : Through::kOddNormal;
 }
 
 #if TENSORCAST_PACKS
@@ -45,7 +47,7 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
   };
   constexpr int kMost = kCode(15) == detail::MaxFiniteMagnitude(to) ? 15 : 31;
   static_assert(kCode(kMost) == detail::MaxFiniteMagnitude(to));
-  alignas(16) static constexpr auto kCodes = [kCode] {
+  static constexpr auto kCodes = [kCode] {
     std::array<std::uint8_t, 32> codes{};
     for (unsigned i = 0; i < 32; ++i) codes[i] = kCode(i);
     return codes;
@@ -91,13 +93,14 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
   const V8 bytes = BytesInOrder<kOrder>(packed.raw);
   const V8 magnitude = hn::Min(hn::BitCast(d, hn::Abs(hn::BitCast(di, bytes))),
                                hn::Set(d, static_cast<std::uint8_t>(kMost)));
-  const auto look_up = [&](std::size_t row) HWY_ATTR {
-    return hn::TableLookupBytes(hn::LoadDup128(d, kCodes.data() + 16 * row), magnitude);
+  const auto look_up = [&]<unsigned kRow>() HWY_ATTR {
+    constexpr auto kRowCode = [](unsigned i) { return kCodes[16 * kRow + i % 16]; };
+    return hn::TableLookupBytes(V8{ConstantLanes<std::uint8_t, kRowCode>()}, magnitude);
   };
-  V8 codes = look_up(0);
+  V8 codes = look_up.template operator()<0>();
   if constexpr (kMost == 31) {
     const auto upper = hn::Gt(hn::BitCast(di, magnitude), hn::Set(di, std::int8_t{15}));
-    codes = hn::IfThenElse(hn::RebindMask(d, upper), look_up(1), codes);
+    codes = hn::IfThenElse(hn::RebindMask(d, upper), look_up.template operator()<1>(), codes);
   }
   if constexpr (from.has_sign) {
     const V8 sign = hn::And(bytes, hn::Set(d, std::uint8_t{0x80}));
@@ -154,10 +157,10 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
   if constexpr (!to_row.has_zero) {
     codes = Bytes<kOrder>(Bfloat16ToE8M0(halves[0], args), Bfloat16ToE8M0(halves[1], args));
   } else if constexpr (from_row.is_float()) {
-    for (V16& half : halves) half = KeyAndRest<DataType::kBfloat16, kTo, 0>(half);
-    codes =
-        JoinSignBytes<kTo, kOrder>(RoundKeys<DataType::kBfloat16, kTo>(halves[0], halves[1], args),
-                                   SignBytes(signs[0], signs[1]));
+    constexpr DataType kKeyed = DataType::kBfloat16;
+    const BytePlanes planes = KeysAndRests<kKeyed, kTo, 0>(halves[0], halves[1]);
+    codes = JoinSignBytes<kTo, kOrder>(RoundKeys<kKeyed, kTo, 0>(planes, args),
+                                       SignBytes(signs[0], signs[1]));
   } else {
     for (V16& half : halves) {
       half = NarrowInteger<kTo>(hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF})), args);
@@ -165,6 +168,17 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
     codes = JoinSigns<kTo, kOrder>(halves[0], halves[1], signs[0], signs[1]);
   }
   StoreCodes<to_row.bits>(codes, out);
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX2
+// A table of 256 codes is 16 rows there.
+template <DataType kTo>
+HWY_INLINE void Uint8ToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  const auto codes = [&](std::size_t i) HWY_ATTR {
+    return NarrowInteger<kTo>(Integers8ToBfloat16<false>(in + 16 * i), args);
+  };
+  Store(Bytes<Order::kElements>(codes(0), codes(1)), D8(), out);
 }
 #endif
 
@@ -427,20 +441,59 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
     }
   }
 #endif
+#if TENSORCAST_HALF_SOURCES
+  if constexpr (kTo == DataType::kBfloat16 && from_row.is_integer() && from_row.bits == 16) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const V16 x = Load(d16, in + i * HWY_MAX_BYTES);
+      Store(Integers16ToBfloat16<from_row.has_sign>(x), d16, out + i * HWY_MAX_BYTES);
+    }
+    return;
+  }
+#endif
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (from_row.is_integer() && from_row.bits == 8 &&
+                (kTo == DataType::kBfloat16 || !from_row.has_sign)) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      if constexpr (kTo == DataType::kBfloat16) {
+        Store(Integers8ToBfloat16<from_row.has_sign>(in + 16 * i), d16, out + 32 * i);
+      } else {
+        const V16 value = Integers8ToBfloat16<false>(in + 16 * i);
+        Store(Bfloat16ToFloat16<false>(value), d16, out + 32 * i);
+      }
+    }
+    return;
+  }
+#endif
   VF32 words[4];
   LoadWords<kFrom, kThrough>(in, words);
-  if constexpr (kTo == DataType::kBfloat16) {
-    // What has eight bits is exact, and its NaN are canonical.
-    constexpr bool kExact = from_row.bits == 8;
-    if constexpr (HasSpecials(from_row) && !kExact) {
 #if TENSORCAST_AVX512
-      constexpr int kIsNaN = 0x81;  // quiet or signalling
-      const auto nan = [](VF32 x) HWY_ATTR { return _mm512_fpclass_ps_mask(x.raw, kIsNaN); };
-      const bool any = (nan(words[0]) | nan(words[1]) | nan(words[2]) | nan(words[3])) != 0;
-#else
+  if constexpr (kTo == DataType::kFloat16 && from_row.is_integer() && from_row.bits == 8) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const V32 low = hn::BitCast(d32, words[2 * i]), high = hn::BitCast(d32, words[2 * i + 1]);
+      Store(Bfloat16ToFloat16<from_row.has_sign>(UpperHalves(low, high)), d16, out + 64 * i);
+    }
+    return;
+  }
+#endif
+  if constexpr (kTo == DataType::kBfloat16) {
+    // What has eight bits is exact, and its NaN are canonical; float16 is rounded as float32.
+    constexpr bool kIsRounded = kFrom == DataType::kFloat16 && TENSORCAST_HALF_SOURCES;
+    constexpr bool kExact = from_row.bits == 8 || kIsRounded;
+#if TENSORCAST_HALF_SOURCES
+    if constexpr (kIsRounded) {
+      for (VF32& word : words) word = RoundedToBfloat16(word);
+    }
+#endif
+    if constexpr (HasSpecials(from_row) && from_row.bits > 8) {
       // A sum is NaN where one of its terms is, or where they are infinite.
       const VF32 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3]));
-      const bool any = !hn::AllTrue(DF32(), hn::Eq(sum, sum));
+      bool any = !hn::AllTrue(DF32(), hn::Eq(sum, sum));
+#if TENSORCAST_AVX512
+      if constexpr (!kIsRounded) {
+        constexpr int kIsNaN = 0x81;  // quiet or signalling
+        const auto nan = [](VF32 x) HWY_ATTR { return _mm512_fpclass_ps_mask(x.raw, kIsNaN); };
+        any = (nan(words[0]) | nan(words[1]) | nan(words[2]) | nan(words[3])) != 0;
+      }
 #endif
       if (HWY_UNLIKELY(any)) {
         CarefulStep<kFrom, kTo>(in, out, args);

@@ -10,6 +10,7 @@
 
 #include "core/byte_tables-inl.h"
 #include "core/careful_step-inl.h"
+#include "core/half_sources-inl.h"
 #include "core/wide_sources-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -118,6 +119,48 @@ template <DataType kTo> HWY_INLINE V8 ToFewerBits(V8 codes, const EncodeArgs& ar
   return hn::And(codes, hn::Set(d8, static_cast<std::uint8_t>(detail::LowMask(row.bits))));
 }
 
+#if TENSORCAST_AVX512
+// Floats of 16 bits cut to integers: the significand, at the top of its lane, shifted down by what
+// its exponent lacks. All that float16 has fits 16 bits, of bfloat16 the low eight are right; what
+// is below one, above those bits, Inf or NaN is shifted out.
+template <DataType kFrom> HWY_INLINE V16 CutMagnitude(V16 x) {
+  constexpr int kExponentBits = detail::Row(kFrom).exponent_bits;
+  const __m512i significand =
+      _mm512_or_si512(_mm512_slli_epi16(x.raw, kExponentBits), _mm512_set1_epi16(INT16_MIN));
+  __m512i lacks;
+  if constexpr (kFrom == DataType::kFloat16) {
+    // An index has the low five bits of its lane.
+    alignas(64) static constexpr auto kLacks = [] {
+      std::array<std::uint16_t, 32> lacks{};
+      for (unsigned e = 0; e < 32; ++e)
+        lacks[e] = static_cast<std::uint16_t>(e == 31 ? 16 : 30 - e);
+      return lacks;
+    }();
+    lacks =
+        _mm512_permutexvar_epi16(_mm512_srli_epi16(x.raw, 10), _mm512_load_si512(kLacks.data()));
+  } else {
+    const __m512i exponent = _mm512_srli_epi16(_mm512_add_epi16(x.raw, x.raw), 8);
+    lacks = _mm512_sub_epi16(_mm512_set1_epi16(127 + 15), exponent);
+  }
+  return V16{_mm512_srlv_epi16(significand, lacks)};
+}
+
+// The same to bytes, modulo 2^8.
+template <DataType kFrom> HWY_INLINE V8 CutToBytes(const std::byte* in) {
+  const V16 a = Load(D16(), in), b = Load(D16(), in + 64);
+#if HWY_TARGET == HWY_AVX3_DL
+  const V8 bytes{LowerBytes(CutMagnitude<kFrom>(a), CutMagnitude<kFrom>(b))};
+#else
+  const V16 low = hn::Set(D16(), std::uint16_t{0xFF});
+  const V8 bytes = Bytes<Order::kElements>(hn::And(CutMagnitude<kFrom>(a), low),
+                                           hn::And(CutMagnitude<kFrom>(b), low));
+#endif
+  const __mmask64 negative =
+      _mm512_kunpackd(_mm512_movepi16_mask(b.raw), _mm512_movepi16_mask(a.raw));
+  return V8{_mm512_mask_sub_epi8(bytes.raw, negative, _mm512_setzero_si512(), bytes.raw)};
+}
+#endif
+
 #if HWY_TARGET == HWY_AVX3_DL
 // bfloat16 to integers in bytes: even elements and odd ones, packed twice where they stand and put
 // in order once. False where one may be beyond 16 bits, or is NaN.
@@ -165,6 +208,14 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
   constexpr const TypeInfo& row = detail::Row(kTo);
   const D32 d;
   const hn::RebindToSigned<D32> di;
+#if TENSORCAST_AVX512
+  if constexpr (detail::Row(kFrom).bits == 16 && row.bits == 8) {
+    if (!args.saturates) {
+      Store(CutToBytes<kFrom>(in), D8(), out);
+      return;
+    }
+  }
+#endif
 #if HWY_TARGET == HWY_AVX3_DL
   if constexpr (kFrom == DataType::kFloat16 && row.bits < 8) {
     V8 codes;
@@ -184,6 +235,24 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
 #endif
   V32 words[4];
   LoadIntegers32<kFrom, (row.bits < 8)>(in, words);
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (detail::Row(kFrom).bits == 16 && (row.bits <= 8 || kTo == DataType::kInt16)) {
+    // What fits signed integers of 16 bits is packed as it is.
+    if (HWY_LIKELY(!args.saturates && !AnyFrom<kFrom>(15, LargestDoubled(in)))) {
+      const V16 halves[2] = {PackWords<true>(words[0], words[1]),
+                             PackWords<true>(words[2], words[3])};
+      if constexpr (row.bits == 16) {
+        for (std::size_t i = 0; i < 2; ++i) Store(InOrder(halves[i]), D16(), out + 32 * i);
+      } else {
+        const V16 low = hn::Set(D16(), static_cast<std::uint16_t>(detail::LowMask(row.bits)));
+        const V8 codes =
+            Bytes<Order::kPackedOnce>(hn::And(halves[0], low), hn::And(halves[1], low));
+        StoreCodes<row.bits>(codes, out);
+      }
+      return;
+    }
+  }
+#endif
   const auto of = [&](std::size_t i) HWY_ATTR { return hn::BitCast(di, words[i]); };
   const auto least = hn::Min(hn::Min(of(0), of(1)), hn::Min(of(2), of(3)));
   if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Eq(least, hn::Set(di, INT32_MIN))))) {
@@ -217,6 +286,9 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
 // an addition that leaves the integer in the low half.
 template <DataType kFrom>
 HWY_INLINE void Uint32Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  if constexpr (kFrom == DataType::kBfloat16) {
+    if (HWY_LIKELY(!args.saturates && Bfloat16ToUint32(in, out))) return;
+  }
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
   // Above this everything wraps, or nothing saturates.
   const double low = args.saturates ? -1.0 : -0x1p31;

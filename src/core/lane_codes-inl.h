@@ -17,16 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
 #if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
-// The vector whose lane i of T is kAt(i).
-template <class T, auto kAt> HWY_INLINE auto ConstantLanes() {
-  alignas(64) static constexpr auto kLanes = [] {
-    std::array<T, kLanesOf<T>> lanes{};
-    for (unsigned i = 0; i < kLanesOf<T>; ++i) lanes[i] = static_cast<T>(kAt(i));
-    return lanes;
-  }();
-  return hn::Load(hn::ScalableTag<T>(), kLanes.data()).raw;
-}
-
 template <class T> HWY_INLINE auto BroadcastFrom(const std::byte* in) {
   T value;
   std::memcpy(&value, in, sizeof(T));

@@ -69,6 +69,19 @@ template <class D> HWY_INLINE void Store(hn::VFromD<D> v, D d, std::byte* p) {
   hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(p));
 }
 
+#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+// The vector whose lane i of T is kAt(i), read as it is: g++ 12 broadcasts anew for every step what
+// stands in 16 bytes.
+template <class T, auto kAt> HWY_INLINE auto ConstantLanes() {
+  alignas(64) static constexpr auto kLanes = [] {
+    std::array<T, kLanesOf<T>> lanes{};
+    for (unsigned i = 0; i < kLanesOf<T>; ++i) lanes[i] = static_cast<T>(kAt(i));
+    return lanes;
+  }();
+  return hn::Load(hn::ScalableTag<T>(), kLanes.data()).raw;
+}
+#endif
+
 #if HWY_TARGET == HWY_AVX3_DL
 // The vector whose byte i is kAt(i).
 template <auto kAt> HWY_INLINE __m512i ByteIndices() {
@@ -95,9 +108,13 @@ HWY_INLINE void CopyBytes(const std::byte* from, std::size_t n, std::byte* to) {
   struct Sixteen {
     std::uint64_t halves[2];
   };
+#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
+  using ThirtyTwo = __m256i;  // as wide a load then need not wait for it
+#else
   struct ThirtyTwo {
     std::uint64_t quarters[4];
   };
+#endif
   if (n >= 32) {
     twice(ThirtyTwo());
   } else if (n >= 16) {

@@ -134,9 +134,8 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
     const __m512i blocks = _mm512_permutexvar_epi32(
         _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0),
         _mm512_inserti32x4(_mm512_castsi256_si512(first), last, 2));
-    const __m512i shared = _mm512_shuffle_epi8(
-        blocks,
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11)));
+    constexpr auto kShared = [](unsigned i) { return i % 16 / 4 * 3 + (i % 4 + 1) / 2; };
+    const __m512i shared = _mm512_shuffle_epi8(blocks, ConstantLanes<std::uint8_t, kShared>());
     const __m512i pairs = _mm512_srlv_epi16(shared, _mm512_set1_epi32(4 << 16));
     constexpr int kChoose = 0xCA;  // the second where the first is set, else the third
     const __m512i codes = _mm512_ternarylogic_epi32(_mm512_set1_epi16(0xFF), pairs,
@@ -261,11 +260,12 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
       } else {
         static_assert(kBits == 6);
         // Twelve bytes of each block, which then stand side by side.
-        const __m512i gather = _mm512_broadcast_i32x4(
-            _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+        constexpr auto kThree = [](unsigned i) {
+          return i % 16 < 12 ? i % 16 / 3 * 4 + i % 16 % 3 : 0x80;
+        };
         const __m512i bytes = _mm512_permutexvar_epi32(
             _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15),
-            _mm512_shuffle_epi8(fours, gather));
+            _mm512_shuffle_epi8(fours, ConstantLanes<std::uint8_t, kThree>()));
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(bytes));
         _mm_storeu_si128(to + 2, _mm512_extracti32x4_epi32(bytes, 2));
       }

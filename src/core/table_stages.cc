@@ -40,7 +40,7 @@ template <int kInBits, std::size_t kPlanes> class TablePlanes {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 // The same of codes of eight bits by CodeSums.
 inline constexpr bool kHasSums = true;
-template <std::size_t kPlanes, std::size_t kWindows> class SumPlanes {
+template <std::size_t kPlanes, std::size_t kWindows, CodeSums::Terms kTerms> class SumPlanes {
  public:
   explicit HWY_INLINE SumPlanes(const CodeTable& table) {
     const auto load = [](const std::uint8_t* entries)
@@ -63,15 +63,21 @@ template <std::size_t kPlanes, std::size_t kWindows> class SumPlanes {
     const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
     const V8 low = hn::And(codes, nibble);
     const V8 high = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), codes))), nibble);
+    using Terms = CodeSums::Terms;
     for (std::size_t i = 0; i < kCount; ++i) {
-      planes[i] = hn::Add(hn::TableLookupBytes(upper_[kFirst + i], high),
-                          hn::TableLookupBytes(lower_[kFirst + i], low));
+      const V8 by_lower = hn::TableLookupBytes(lower_[kFirst + i], low);
+      const V8 by_upper = hn::TableLookupBytes(upper_[kFirst + i], high);
+      planes[i] = kTerms != Terms::kAll && i == 0     ? by_lower
+                  : kTerms == Terms::kApart && i == 1 ? by_upper
+                                                      : hn::Add(by_upper, by_lower);
     }
+    if constexpr (kTerms == Terms::kSecondAlone) planes[0] = hn::Zero(d);
+    constexpr std::size_t kBeside = kTerms == Terms::kSecondAlone ? 1 : 0;
     for (std::size_t w = 0; w < kWindows; ++w) {
       // Outside the window the highest bit is set, which looks up zero.
       const V8 place = hn::SaturatedAdd(hn::And(hn::Sub(codes, first_[w]), mask_[w]),
                                         hn::Set(d, std::uint8_t{0x70}));
-      for (std::size_t i = 0; i < kCount; ++i) {
+      for (std::size_t i = kBeside; i < kCount; ++i) {
         planes[i] = hn::Add(planes[i], hn::TableLookupBytesOr0(besides_[w][kFirst + i], place));
       }
     }
@@ -426,8 +432,23 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
 #endif
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   if constexpr (kInBits == 8) {
+    const auto sums_of = [&]<std::size_t kWindows, CodeSums::Terms kTerms>() {
+      LookUpBy<8, kOutBits, kShape, Results<SumPlanes<kPlanes, kWindows, kTerms>>>(in, out, n,
+                                                                                   args);
+    };
     const auto sums = [&]<std::size_t kWindows>() {
-      LookUpBy<8, kOutBits, kShape, Results<SumPlanes<kPlanes, kWindows>>>(in, out, n, args);
+      using Terms = CodeSums::Terms;
+      if constexpr (kOutBits == 16 && kPlanes == 2) {
+        switch (args.table->sums.terms) {
+          case Terms::kFirstByLower:
+            return sums_of.template operator()<kWindows, Terms::kFirstByLower>();
+          case Terms::kApart: return sums_of.template operator()<kWindows, Terms::kApart>();
+          case Terms::kSecondAlone:
+            return sums_of.template operator()<kWindows, Terms::kSecondAlone>();
+          case Terms::kAll: break;
+        }
+      }
+      sums_of.template operator()<kWindows, Terms::kAll>();
     };
     // More windows than one are slower than words.
     constexpr bool kWords = HWY_TARGET == HWY_AVX3 && kPlanes <= kMostPlanes<8>;
@@ -485,6 +506,10 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
   // Integers of eight bits are converted faster.
   constexpr int kConverted = HWY_TARGET == HWY_AVX3_DL ? 64 : 16;
   if (kInBits == 8 && kOutBits >= kConverted && table.of_integers) return nullptr;
+  if (HWY_TARGET == HWY_AVX2 && kInBits == 8 && kOutBits == 8 && table.of_integers &&
+      table.rows.count == 0 && !table.sums.usable) {
+    return nullptr;
+  }
   switch (table.shape) {
     case TableShape::kWhole: return StageOf<kInBits, kOutBits, TableShape::kWhole>(table);
     case TableShape::kSigned8:

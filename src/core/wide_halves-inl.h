@@ -96,6 +96,34 @@ HWY_INLINE VF32 FoldedFloat32Of64(const std::byte* in) {
                                    convert(_mm256_unpackhi_epi32(zero, folded)), 1)};
 }
 
+// 32 integers of 64 bits to float32 by float64, which rounds, too; false, with nothing written,
+// where one lies in the middle between two float32 and may have been rounded to that.
+template <bool kSigned> HWY_INLINE bool Integers64ToFloat32(const std::byte* in, std::byte* out) {
+  const auto convert = [](const std::byte* from) HWY_ATTR {
+    // The halves beside 2^52 and 2^84, each exact; a sign is that of the upper half.
+    const __m256i x = Load(D64(), from).raw;
+    const __m256i low = _mm256_blend_epi32(x, _mm256_set1_epi32(0x43300000), 0xAA);
+    const __m256i above = _mm256_set1_epi64x(kSigned ? 0x4530000080000000 : 0x4530000000000000);
+    const __m256i high = _mm256_xor_si256(_mm256_srli_epi64(x, 32), above);
+    const __m256d beside = _mm256_set1_pd(0x1p84 + 0x1p52 + (kSigned ? 0x1p63 : 0));
+    return _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), beside),
+                         _mm256_castsi256_pd(low));
+  };
+  __m256 results[4];
+  __m256i middle = _mm256_setzero_si256();
+  for (std::size_t i = 0; i < 4; ++i) {
+    const __m256d a = convert(in + 64 * i), b = convert(in + 64 * i + 32);
+    const __m256 low = _mm256_shuffle_ps(_mm256_castpd_ps(a), _mm256_castpd_ps(b), 0x88);
+    const __m256i cut = _mm256_slli_epi32(_mm256_castps_si256(low), 3);  // 29 bits
+    middle = _mm256_or_si256(middle, _mm256_cmpeq_epi32(cut, _mm256_set1_epi32(INT32_MIN)));
+    results[i] =
+        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1);
+  }
+  if (HWY_UNLIKELY(!_mm256_testz_si256(middle, middle))) return false;
+  for (std::size_t i = 0; i < 4; ++i) Store(VF32{results[i]}, DF32(), out + 32 * i);
+  return true;
+}
+
 // Where a float32, by its upper half, is 2^24 or more in magnitude: what is less is exact.
 HWY_INLINE __m256i LargeHalves(V16 upper) {
   const __m256i magnitude = _mm256_and_si256(upper.raw, _mm256_set1_epi16(0x7FFF));

@@ -15,8 +15,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
-// What the destination asks of a source that float32 does not hold.
-enum class Through : std::uint8_t { kNearest, kOdd };
+// What the destination asks of a source that float32 does not hold: rounded to nearest, or to odd,
+// everywhere or only where float32 is normal.
+enum class Through : std::uint8_t { kNearest, kOdd, kOddNormal };
 
 #if TENSORCAST_AVX512
 inline constexpr int kTowardZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
@@ -50,6 +51,13 @@ template <DataType kType> HWY_INLINE __m256 OddFloat32Of64(__m512i bits) {
   }
   const __m256i result = _mm256_castps_si256(cut);
   return _mm256_castsi256_ps(_mm256_mask_or_epi32(result, inexact, result, _mm256_set1_epi32(1)));
+}
+// float64 rounded to odd by what its lower word leaves, cut toward zero: a float32 that is normal
+// keeps the bit that this sets, three above its last one.
+HWY_INLINE __m256 OddNormalFloat32Of64(__m512i bits) {
+  const __mmask8 left = _mm512_test_epi64_mask(bits, _mm512_set1_epi64(0xFFFFFFFF));
+  return CutFloat32Of64<DataType::kFloat64>(
+      _mm512_mask_or_epi64(bits, left, bits, _mm512_set1_epi64(std::int64_t{1} << 32)));
 }
 template <DataType kType> HWY_INLINE __m512 OddFloat32Of32(__m512i bits) {
   __m512 cut;
@@ -105,7 +113,9 @@ template <DataType kType, Through kThrough> HWY_INLINE VF32 WideFloat32(const st
   } else {
 #if TENSORCAST_AVX512
     const __m512i low = _mm512_loadu_si512(in), high = _mm512_loadu_si512(in + 64);
-    if constexpr (kThrough == Through::kOdd) {
+    if constexpr (kThrough == Through::kOddNormal && kType == DataType::kFloat64) {
+      return JoinFloat32(OddNormalFloat32Of64(low), OddNormalFloat32Of64(high));
+    } else if constexpr (kThrough != Through::kNearest) {
       return JoinFloat32(OddFloat32Of64<kType>(low), OddFloat32Of64<kType>(high));
     } else if constexpr (kType == DataType::kFloat64) {
       return JoinFloat32(_mm512_cvtpd_ps(_mm512_castsi512_pd(low)),
@@ -119,10 +129,10 @@ template <DataType kType, Through kThrough> HWY_INLINE VF32 WideFloat32(const st
     // To nearest by odd float64, which float32 then rounds once.
     const auto one = [&](const std::byte* from) HWY_ATTR {
       const auto x = DecodeFloat64<kType, true>(from);
-      if constexpr (kThrough == Through::kOdd)
-        return OddFloat32FromFloat64(x);
-      else
+      if constexpr (kThrough == Through::kNearest)
         return hn::DemoteTo(Like<float, DF64>(), x);
+      else
+        return OddFloat32FromFloat64(x);
     };
     return hn::Combine(df32, one(in + HWY_MAX_BYTES), one(in));
 #endif
