@@ -441,9 +441,10 @@ struct WorkUnit {
 };
 
 // Cuts a plan by the files of its outputs, and these into units of about `most_bytes` of the
-// inputs' tensors: a tensor that has more is cut by rows, but for strings and scaled weights, which
-// are made whole. Every element of every job is in one unit. The same plan is always cut alike, so
-// that each of several processes can take its share of the units by their indices.
+// inputs' tensors, and of 4,096 tensors at most: a tensor that has more is cut by rows, but for
+// strings and scaled weights, which are made whole. Every element of every job is in one unit. The
+// same plan is always cut alike, so that each of several processes can take its share of the units
+// by their indices.
 TENSORCAST_API Status CutIntoUnits(const ConversionPlan& plan, std::uint64_t most_bytes,
                                    std::vector<WorkUnit>* units, std::string* error = nullptr);
 

@@ -241,8 +241,15 @@ std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::C
   }
   std::vector<std::string> findings;
   if (flags.work.IsGiven()) {
+    RecordOfWork record;
+    if (flags.record) {
+      record.check = [&] { convert::CheckRecord(state, flags.force); };
+      record.write = [&](bool overwrite) {
+        convert::WriteRecord(state, overwrite, settings, summary.recorded);
+      };
+    }
     ResumedEnd end = RunResumable(state, flags.work, flags.force, flags.cast.quiet, settings,
-                                  measured, progress);
+                                  measured, record, progress);
     code = end.exit_code;
     if (!end.is_complete) return std::nullopt;
     if (end.bytes_moved != 0) summary.bytes_moved = end.bytes_moved;
@@ -282,6 +289,24 @@ void Report(const ConvertFlags& flags, const ConversionSummary& summary) {
   }
 }
 
+// Writes the record of an output that stands; false: it was interrupted.
+bool Record(const ConvertFlags& flags, const PlanState& state, const convert::RunSettings& settings,
+            const ConversionSummary& summary, ProgressDisplay& progress) {
+  CatchInterrupts();
+  progress.BeginAt(0);
+  try {
+    convert::WriteRecord(state, flags.force, settings, summary.recorded);
+  } catch (const files::Interrupted&) {
+    progress.Clear();
+    SayLine(fmt::format("interrupted; {} is written, its record is not",
+                        words::PathText(state.files.front().output)));
+    return false;
+  }
+  progress.Clear();
+  ExitOnInterrupts(Leaves::kOutput);
+  return true;
+}
+
 int Convert(const ConvertFlags& flags) {
   if (const ModelPaths paths = FormatsOf(flags.input, flags.output); paths.has_mdf()) {
     return ConvertModel(flags, paths);
@@ -314,7 +339,10 @@ int Convert(const ConvertFlags& flags) {
   if (!flags.plan_to.empty()) convert::SavePlan(state, flags.plan_to, flags.force);
   NameFlags(state.request, state.files.front().plan.decisions);  // the plan has the library's words
   if (flags.dry_run) return ShowDryRun(flags, plan, settings, limits, progress);
-  if (flags.record) convert::CheckRecord(state, flags.force);
+  // Where work stands, it may be that only the record is left to do.
+  if (flags.record && !(flags.work.IsGiven() && convert::HasWork(state))) {
+    convert::CheckRecord(state, flags.force);
+  }
   std::vector<std::string> inputs = convert::InputPaths(state);
   inputs.push_back(flags.input);
   const ReportFile report(flags.cast.report, flags.force, std::move(inputs), flags.output);
@@ -327,9 +355,13 @@ int Convert(const ConvertFlags& flags) {
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Report(flags, summary);
   if (!flags.cast.quiet) SayWritten(summary);
-  if (flags.record) {
-    convert::WriteRecord(state, flags.force, settings, summary.recorded);
-    progress.Clear();
+  const std::string beside = convert::RecordPath(state.files.front().output);
+  if (!flags.record && !flags.cast.quiet && files::IsFile(beside)) {
+    SayNote(fmt::format("{} is the record of what stood there before; --record writes a new one",
+                        words::PathText(beside)));
+  }
+  if (flags.record && !flags.work.IsGiven() && !Record(flags, state, settings, summary, progress)) {
+    return kExitInterrupted;
   }
   report.Write(ReportOf(summary, [&](const std::vector<std::string>& more) {
     return CommandAgainText(flags.arguments, more);

@@ -64,6 +64,7 @@ void AddResumeFlags(Command command, ResumeFlags& flags) {
 convert::ResumeOptions ParseResumeFlags(const ResumeFlags& flags) {
   convert::ResumeOptions options;
   options.is_strict = flags.resume == kStrict;
+  options.is_join = flags.join;
   if (flags.part.empty()) return options;
   const std::size_t slash = flags.part.find('/');
   if (slash != std::string::npos) {
@@ -80,7 +81,8 @@ convert::ResumeOptions ParseResumeFlags(const ResumeFlags& flags) {
 
 ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, bool overwrite,
                         bool is_quiet, const convert::RunSettings& settings,
-                        const convert::Measured& measured, ProgressDisplay& progress) {
+                        const convert::Measured& measured, const RecordOfWork& record,
+                        ProgressDisplay& progress) {
   convert::ResumeOptions options = ParseResumeFlags(flags);
   options.overwrite = overwrite;
   options.has_losses = measured != nullptr;
@@ -92,8 +94,15 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
   }
   ResumedEnd end;
   if (flags.join && !run.UnitsLeft().empty()) FailUnfinished(run);
+  const bool was_committed = run.is_committed();
+  bool has_name = was_committed;
+  if (record.check && !was_committed) record.check();
   const auto kept = [&] {
     progress.Clear();
+    if (has_name) {
+      return fmt::format("{} is written, its record is not; the same command goes on",
+                         words::PathText(state.files.front().output));
+    }
     return fmt::format("{} are done and kept in {}; the same command goes on", DoneText(run),
                        words::PathText(run.directory()));
   };
@@ -110,17 +119,25 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
     }
     end.output_bytes = run.output_bytes();
     end.reading_hint = run.reading_hint();
-    if (run.is_committed() && !is_quiet) {
-      SayNote(fmt::format("{} was complete; only {} is removed",
-                          words::PathText(state.files.front().output),
-                          words::PathText(run.directory())));
+    if (was_committed && !is_quiet) {
+      SayNote(fmt::format(
+          "{} was complete; {}", words::PathText(state.files.front().output),
+          record.write ? "only its record is left"
+                       : fmt::format("only {} is removed", words::PathText(run.directory()))));
     }
     convert::ResumedResults results = run.Results();
     if (measured) {
       for (convert::JobLoss& loss : results.losses) measured(loss.job, {loss.loss, loss.gain_db});
     }
     end.findings = std::move(results.findings);
-    run.Finish(settings.interrupted);
+    run.Commit(settings.interrupted);
+    has_name = true;
+    if (record.write) {
+      progress.BeginAt(0);
+      record.write(overwrite || was_committed);
+      progress.Clear();
+    }
+    run.End();
   } catch (const files::Interrupted&) {
     SayLine("interrupted; " + kept());
     end.exit_code = kExitInterrupted;

@@ -42,12 +42,19 @@ struct ResumedEnd {
   std::vector<std::string> findings;
 };
 
+// The record that is asked for, of which the work goes on until it is written; null: none.
+struct RecordOfWork {
+  std::function<void()> check;                // before the output has its name
+  std::function<void(bool overwrite)> write;  // after `measured` was called of all
+};
+
 // Does what is left, or a part of it, or sees that nothing is. `measured`: as RunPlan's, called
-// once the output is complete; null where no loss is asked for. What a run leaves that ends before,
-// and how to go on, is said on stderr.
+// once all is done; null where no loss is asked for. What a run leaves that ends before, and how to
+// go on, is said on stderr.
 ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, bool overwrite,
                         bool is_quiet, const convert::RunSettings& settings,
-                        const convert::Measured& measured, ProgressDisplay& progress);
+                        const convert::Measured& measured, const RecordOfWork& record,
+                        ProgressDisplay& progress);
 
 }  // namespace tensorcast::tool
 

@@ -12,6 +12,7 @@
 #include "files/error.h"
 #include "files/system.h"
 #include "files/text_output.h"
+#include "shell/process.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -63,6 +64,7 @@ ReportFile::ReportFile(const std::string& path, bool overwrite, std::vector<std:
 
 void ReportFile::Write(const RunReport& report) const {
   if (path_.empty()) return;
+  CatchInterrupts();  // it is written to its end: a temporary file must not be left
   files::TextOutput file(path_, 0, create_);
   const TakeText take = [&](std::string_view piece) { file.Add(piece); };
   switch (form_) {

@@ -22,7 +22,11 @@
 
 #include "bindings.h"
 #include "cast.h"
+#include "convert/conversion_plan.h"
+#include "convert/resumable_run.h"
+#include "core/failure.h"
 #include "errors.h"
+#include "files/error.h"
 #include "held_plan.h"
 #include "progress.h"
 #include "tensorcast/convert.hpp"
@@ -151,6 +155,35 @@ nb::list Run(HeldPlan& held, bool overwrite, bool measures, std::optional<std::s
   return LossesList(losses);
 }
 
+// Begins a run that is kept in OUT.partial, or goes on with it, and ends it.
+nb::list RunResumed(HeldPlan& held, bool overwrite, bool measures, bool is_strict,
+                    std::optional<std::size_t> asked, nb::handle progress) {
+  convert::ResumedResults results;
+  RunPlan(held, BytesOf(held.plan), asked, progress,
+          [&](const convert::RunSettings& settings, std::string* error) {
+            return core::Guarded(error, [&] {
+              convert::PlanState& state = *convert::PlanAccess::StateOf(held.plan);
+              if (state.files.size() != 1) {
+                throw files::Error(core::ErrorKind::kUnsupported,
+                                   "a run is resumed of a plan of one file");
+              }
+              convert::ResumeOptions options;
+              options.overwrite = overwrite;
+              options.has_losses = measures;
+              options.is_strict = is_strict;
+              convert::ResumableRun run(state, options, settings);
+              run.Run(settings);
+              results = run.Results();
+              run.Commit(settings.interrupted);
+              run.End();
+              for (const std::string& note : run.notes()) results.findings.push_back(note);
+              return Status();
+            });
+          });
+  held.findings = std::move(results.findings);
+  return LossesList(results.losses);
+}
+
 // Makes a plan of a request or of its JSON by `make`, and hears signals meanwhile.
 template <class Make, class Source>
 std::unique_ptr<HeldPlan> PlanOf(const Make& make, const Source& source) {
@@ -223,11 +256,13 @@ void BindConversion(nb::module_& m) {
       .def("notes",
            [](const HeldPlan& self) {
              nb::list notes = ListOf(self.plan.notes(), ToStr);
-             notes.extend(ListOf(self.plan.findings(), ToStr));
+             notes.extend(ListOf(self.findings ? *self.findings : self.plan.findings(), ToStr));
              return notes;
            })
       .def("run", &Run, nb::arg("overwrite"), nb::arg("measures"), nb::arg("threads").none(),
-           nb::arg("progress").none());
+           nb::arg("progress").none())
+      .def("resume", &RunResumed, nb::arg("overwrite"), nb::arg("measures"), nb::arg("is_strict"),
+           nb::arg("threads").none(), nb::arg("progress").none());
 }
 
 }  // namespace tensorcast::python

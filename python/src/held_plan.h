@@ -23,6 +23,8 @@ namespace tensorcast::python {
 struct HeldPlan {
   convert::ConversionPlan plan;
   std::atomic<bool> interrupted = false;
+  // What a run that was resumed found in all its parts, in the place of the plan's own findings.
+  std::optional<std::vector<std::string>> findings;
 };
 
 // Calls run(settings) on as many threads as were asked for, or as pay on a plan's `bytes`, and

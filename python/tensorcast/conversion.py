@@ -19,7 +19,7 @@ from .errors import ArgumentError, KindError
 from .loss import Losses, LossReport
 from .outputs import UNIT_BYTES, Outputs, Unit
 from .progress import Progress, shown
-from .signatures import CastOptions, Group, Keep, Path, PlanOptions, RepackLayout, ScaleRule
+from .signatures import CastOptions, Group, Keep, Path, PlanOptions, RepackLayout, Resume, ScaleRule
 from .types import ScaledFormat, TypeLike
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ class Plan:
         """What should be known, a line each; after a run what it found in scales that it read, too."""
         return list(self._core.notes())
 
-    def run(self, *, overwrite: bool = False, loss: bool = True, threads: int | None = None,
-            progress: Progress = None) -> Losses:
+    def run(self, *, overwrite: bool = False, loss: bool = True, resume: Resume = False,
+            threads: int | None = None, progress: Progress = None) -> Losses:
         """Writes the outputs, whole or not at all.
 
         Parameters
@@ -121,6 +121,10 @@ class Plan:
             Replace an output that exists.
         loss : bool
             Measure what casts of numbers lose.
+        resume : bool or "strict"
+            Keep what is done in OUT.partial, and go on where an interrupted run of the same plan has
+            stopped, as the tool's --resume does, in turns with it if need be. "strict" tells inputs by
+            all their bytes.
         threads : int, optional
             As `cast`.
         progress : bool, callable or tqdm, optional
@@ -137,15 +141,22 @@ class Plan:
         Raises
         ------
         ArgumentError
-            An output exists and is not to be replaced.
+            An output exists and is not to be replaced. With ``resume``, also where OUT.partial is
+            another conversion's, or another process is at work there.
         FileError, ContentsError, UnsupportedError
             Of files; then every output is as it was.
         KeyboardInterrupt
             At Ctrl-C; then too.
         """
         asked = arrays.thread_count(threads)
+        is_strict = isinstance(resume, str) and resume == "strict"
+        if isinstance(resume, str) and not is_strict:
+            raise ArgumentError(f"resume is {resume!r}; expected True, False or 'strict'")
+        is_resumed = is_strict or flag(resume, "resume")
+        replaces, measures = flag(overwrite, "overwrite"), flag(loss, "loss")
         with self._teller(progress) as tell, self._lock:
-            losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked, tell)
+            losses = (self._core.resume(replaces, measures, is_strict, asked, tell) if is_resumed
+                      else self._core.run(replaces, measures, asked, tell))
         return Losses({self.jobs[job].name: LossReport(meter, gain_db) for job, meter, gain_db in losses})
 
     def units(self, most_bytes: int = UNIT_BYTES) -> list[Unit]:
@@ -412,8 +423,8 @@ def plan(
 
 
 def convert(src: Path, dst: Path, *, to: TypeLike | ScaledFormat | Literal["same"] | None = None, rules: Rules = (),
-            overwrite: bool = False, loss: bool = True, threads: int | None = None,
-            progress: Progress = None, **more: Unpack[PlanOptions]) -> Losses:
+            overwrite: bool = False, loss: bool = True, resume: Resume = False,
+            threads: int | None = None, progress: Progress = None, **more: Unpack[PlanOptions]) -> Losses:
     """Converts a file of tensors: `plan`, which has the arguments, and `Plan.run`.
 
     Returns
@@ -441,4 +452,4 @@ def convert(src: Path, dst: Path, *, to: TypeLike | ScaledFormat | Literal["same
     """
     check_options(more, "convert", convert, plan, CAST_OPTIONS)
     made = plan(src, dst, to=to, rules=rules, **more)
-    return made.run(overwrite=overwrite, loss=loss, threads=threads, progress=progress)
+    return made.run(overwrite=overwrite, loss=loss, resume=resume, threads=threads, progress=progress)

@@ -30,6 +30,7 @@
 #include "core/given.h"
 #include "files/digest.h"
 #include "files/error.h"
+#include "files/file_status.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "files/text_output.h"
@@ -156,12 +157,41 @@ std::string DigestOfFile(const files::ByteSource& file, const RunSettings& setti
   return digest.Hex();
 }
 
-// The files beside the tensors of a directory, each with its digest.
+// What stands beside the tensors in their files, by their names in a directory, or by none: the
+// digests of safetensors' __metadata__.
+std::map<std::string, std::string> MetadataOf(const checkpoint::OpenedInput& opened) {
+  const auto digest_of = [](const std::map<std::string, std::string>& metadata) {
+    constexpr std::byte kEnd{0};
+    files::Xxh3 digest;
+    for (const auto& [key, value] : metadata) {
+      for (const std::string* const text : {&key, &value}) {
+        digest.Add(std::as_bytes(std::span(*text)));
+        digest.Add({&kEnd, 1});
+      }
+    }
+    return digest.Hex();
+  };
+  std::map<std::string, std::string> digests;
+  if (opened.checkpoint == nullptr) {
+    const formats::FileContents& contents = opened.reader->contents();
+    const bool is_in_model = opened.model != nullptr || contents.gguf_keys != nullptr;
+    if (!is_in_model) digests.emplace("", digest_of(contents.metadata));
+    return digests;
+  }
+  for (const checkpoint::CheckpointShard& shard : opened.checkpoint->shards()) {
+    digests.emplace(shard.name, digest_of(shard.metadata));
+  }
+  return digests;
+}
+
+// The files beside the tensors of a directory, its index too, each with its digest.
 std::map<std::string, std::string> OtherFilesOf(const checkpoint::OpenedInput& opened,
                                                 const RunSettings& settings) {
   std::map<std::string, std::string> digests;
   if (opened.checkpoint == nullptr) return digests;
-  for (const std::string& name : checkpoint::FindOtherFiles(*opened.checkpoint).copied) {
+  std::vector<std::string> names = checkpoint::FindOtherFiles(*opened.checkpoint).copied;
+  if (!opened.checkpoint->index().empty()) names.push_back(opened.checkpoint->index());
+  for (const std::string& name : names) {
     const files::InputFile file(files::Joined(opened.checkpoint->directory(), name),
                                 opened.checkpoint->enclosure());
     digests.emplace(name, DigestOfFile(file, settings));
@@ -229,11 +259,19 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
                  const RecordedLosses& losses) {
   const PlannedFile& planned = state.files.front();
   std::string text;
+  files::CreateOptions options = RecordOptions(state, overwrite);
   {
     const checkpoint::OpenedInput input =
         checkpoint::OpenTensorFile(planned.input, OpenOptionsOf(OpeningOf(state)));
     const checkpoint::OpenedInput output =
         OpenMade(planned.output, TypesMade(planned), state.spool, settings.interrupted);
+    if (output.checkpoint != nullptr && !output.checkpoint->shards().empty()) {
+      // A directory that was replaced had files of another mode than the input's.
+      const std::string& weights = output.checkpoint->shards().front().name;
+      if (const auto status = files::StatusOf(files::Joined(planned.output, weights))) {
+        options.permissions = status->permissions;
+      }
+    }
     Json head = Json::object();
     head["schema_version"] = kDocumentVersion;
     head["kind"] = kRecordKind;
@@ -242,6 +280,10 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
     head["request"] = RequestJson(state.request);
     head["plan"] = PlanDigest(state);
     head["model"] = ModelDigest(output, settings);
+    head["metadata"] = Json::array();
+    for (const auto& [name, digest] : MetadataOf(output)) {
+      head["metadata"].push_back({{"name", BytesJson(name)}, {"digest", digest}});
+    }
     head["files"] = Json::array();
     for (const auto& [name, digest] : OtherFilesOf(output, settings)) {
       head["files"].push_back({{"name", BytesJson(name)}, {"digest", digest}});
@@ -262,7 +304,7 @@ void WriteRecord(const PlanState& state, bool overwrite, const RunSettings& sett
     text += "]\n}\n";
   }
   planned.plan.reader->CheckUnchanged();  // what was digested is what was converted
-  files::WriteText(RecordPath(planned.output), text, RecordOptions(state, overwrite));
+  files::WriteText(RecordPath(planned.output), text, options);
 }
 
 std::optional<Recorded> RecordedConversion(const std::string& input, const std::string& output) {
@@ -318,9 +360,18 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
   }
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
 
+  const std::string own_name = std::filesystem::path(output).filename().string();
   if (parsed.contains("model") && parsed["model"] != ModelDigest(opened, settings)) {
-    const std::string name = std::filesystem::path(output).filename().string();
-    verification.files.push_back({name, false});
+    verification.files.push_back({own_name, false});
+  }
+  const std::map<std::string, std::string> metadata = MetadataOf(opened);
+  const Place of_metadata = record.Member("metadata");
+  for (std::size_t i = 0; i < of_metadata.size(); ++i) {
+    // Tensors may stand in other files now: that is told where they are missing.
+    const auto at = metadata.find(of_metadata[i].Member("name").Bytes());
+    if (at != metadata.end() && at->second != of_metadata[i].Member("digest").Text()) {
+      verification.files.push_back({at->first.empty() ? own_name : at->first, false});
+    }
   }
   const std::map<std::string, std::string> files = OtherFilesOf(opened, settings);
   const Place of_files = record.Member("files");

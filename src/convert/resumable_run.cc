@@ -18,6 +18,7 @@
 #include "convert/text_jobs.h"
 #include "core/little_endian.h"
 #include "files/error.h"
+#include "files/system_directory.h"
 #include "json/ordered_json.h"
 
 namespace tensorcast::convert {
@@ -112,13 +113,22 @@ void RequireResumable(const PlannedFile& file) {
   }
 }
 
+WorkDirectory::Use UseOf(const ResumeOptions& options) {
+  if (options.is_join) return WorkDirectory::Use::kStanding;
+  return options.parts != 0 ? WorkDirectory::Use::kShared : WorkDirectory::Use::kAlone;
+}
+
 }  // namespace
+
+bool HasWork(const PlanState& state) {
+  return files::IsDirectory(WorkDirectory::PathOf(state.files.front().output));
+}
 
 ResumableRun::ResumableRun(PlanState& state, const ResumeOptions& options,
                            const RunSettings& settings)
     : state_(state),
       options_(options),
-      work_((RequireResumable(state.files.front()), state.files.front().output), options.parts != 0,
+      work_((RequireResumable(state.files.front()), state.files.front().output), UseOf(options),
             [&] { files::StopIfInterrupted(settings.interrupted); }),
       identity_{.is_strict = options.is_strict,
                 .has_losses = options.has_losses,
@@ -284,12 +294,14 @@ ResumedResults ResumableRun::Results() const {
   return results;
 }
 
-void ResumableRun::Finish(const std::atomic<bool>* interrupted) {
-  if (outputs_ != nullptr) {
-    CommitOutputs(*outputs_, interrupted);
-    for (std::string& note : outputs_->files.front().second->notes())
-      notes_.push_back(std::move(note));
-  }
+void ResumableRun::Commit(const std::atomic<bool>* interrupted) {
+  if (outputs_ == nullptr) return;
+  CommitOutputs(*outputs_, interrupted);
+  for (std::string& note : outputs_->files.front().second->notes())
+    notes_.push_back(std::move(note));
+}
+
+void ResumableRun::End() {
   // A run that was killed may have left what it replaced.
   if (const std::string aside = work_.PutAside(); !aside.empty()) {
     if (const std::string why = checkpoint::WhyNotReplaced(aside); !why.empty()) {

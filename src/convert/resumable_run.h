@@ -30,6 +30,7 @@ struct ResumeOptions {
   // This process does one of `parts` parts, counted from 1, beside others; 0: all that is left.
   std::size_t part = 0;
   std::size_t parts = 0;
+  bool is_join = false;  // nothing is begun: parts have been done
   std::uint64_t unit_bytes = kUnitBytes;
 };
 
@@ -38,6 +39,9 @@ struct ResumedResults {
   std::vector<JobLoss> losses;        // what each cast lost, merged, in the order of the jobs
   std::vector<std::string> findings;  // ConversionPlan::findings
 };
+
+// Whether something stands where the work of a plan of one file lies.
+bool HasWork(const PlanState& state);
 
 class ResumableRun {
  public:
@@ -57,7 +61,7 @@ class ResumableRun {
   std::uint64_t output_bytes() const { return identity_.output_bytes; }
   const std::string& reading_hint() const { return identity_.reading_hint; }
 
-  // Whether the output has its name already: only Finish is left.
+  // Whether the output has its name already: only End is left.
   bool is_committed() const { return outputs_ == nullptr; }
   const formats::TensorWriter* writer() const;
 
@@ -70,8 +74,10 @@ class ResumableRun {
 
   // After all units.
   ResumedResults Results() const;
-  // Gives the output its name, and removes the directory. Throws files::Error, files::Interrupted.
-  void Finish(const std::atomic<bool>* interrupted);
+  // Gives the output its name. Throws files::Error, files::Interrupted.
+  void Commit(const std::atomic<bool>* interrupted);
+  // Removes the directory, after all that is made of the output and of Results.
+  void End();
   // What the user should know of the end: what could not be removed.
   const std::vector<std::string>& notes() const { return notes_; }
 

@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <set>
 
 #include "convert/json_place.h"
 #include "convert/request_json.h"
 #include "files/digest.h"
 #include "files/error.h"
+#include "files/file_status.h"
+#include "files/named_file.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "json/ordered_json.h"
@@ -37,12 +41,15 @@ constexpr InputTrait kTraits[] = {
     {"number", "it is another file of this name"},
     {"written_at", "the time of its last write"},
     {"changed_at", "the time of its last change"},
+    {"version", "its version"},
     {"ends", "its first or last bytes"},
     {"contents", "its contents"},
 };
 
 Json InputJson(const std::string& path, bool is_strict, const std::atomic<bool>* interrupted) {
-  const files::InputFile file(path);
+  const std::optional<files::FileStatus> status = files::StatusOf(path);  // before it is read
+  const std::unique_ptr<files::ByteSource> opened = files::OpenFile(path);
+  const files::ByteSource& file = *opened;
   const std::uint64_t size = file.size();
   const std::uint64_t head = std::min(size, kFirstBytes);
   files::Xxh3 ends, contents;
@@ -53,9 +60,11 @@ Json InputJson(const std::string& path, bool is_strict, const std::atomic<bool>*
   Json json = Json::object();
   json["path"] = BytesJson(path);
   json["bytes"] = size;
-  json["number"] = file.status().number;
-  json["written_at"] = file.status().written_at;
-  json["changed_at"] = file.status().changed_at;
+  const files::FileStatus seen = status.value_or(files::FileStatus());
+  json["number"] = seen.number;
+  json["written_at"] = seen.written_at;
+  json["changed_at"] = seen.changed_at;
+  json["version"] = seen.version.empty() ? Json() : BytesJson(seen.version);  // of a URL's file
   json["ends"] = ends.Hex();
   json["contents"] = is_strict ? Json(contents.Hex()) : Json();
   return json;

@@ -20,6 +20,9 @@
 namespace tensorcast::convert {
 namespace {
 
+// What each of them lost is held until the unit is done, and recorded as one.
+constexpr std::size_t kMostRanges = 4096;
+
 // With fewer files for each part, parts that have one more than others take too much longer.
 constexpr std::size_t kFilesOfPart = 4;
 
@@ -78,7 +81,8 @@ class FileCutter {
   // The unit that takes so many bytes more.
   WorkUnit& Take(std::uint64_t bytes, bool is_for_creator) {
     const bool is_open = units_.size() > first_ && units_.back().is_for_creator == is_for_creator &&
-                         bytes <= most_bytes_ && units_.back().bytes <= most_bytes_ - bytes;
+                         bytes <= most_bytes_ && units_.back().bytes <= most_bytes_ - bytes &&
+                         units_.back().ranges.size() < kMostRanges;
     if (!is_open) {
       WorkUnit& unit = units_.emplace_back();
       unit.output = output_;

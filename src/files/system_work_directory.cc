@@ -67,19 +67,25 @@ std::uint64_t ReadEntries(int descriptor, const std::string& path, std::uint64_t
       words::PathText(path) + ": " + why + ", so the run cannot be kept there; move it away", path);
 }
 
+[[noreturn]] void FailNothingBegun(const std::string& path) {
+  throw Error(
+      core::ErrorKind::kArguments,
+      words::PathText(path) + ": no part of this output has been begun there; run the parts first",
+      path);
+}
+
 }  // namespace
 
 std::string WorkDirectory::PathOf(const std::string& output) {
   return WithoutSlashes(output) + std::string(kWorkEnding);
 }
 
-WorkDirectory::WorkDirectory(const std::string& output, bool is_shared,
-                             const std::function<void()>& wait)
+WorkDirectory::WorkDirectory(const std::string& output, Use use, const std::function<void()>& wait)
     : output_(WithoutSlashes(output)), path_(PathOf(output)) {
   constexpr std::chrono::milliseconds kBetweenTries(100);
-  constexpr int kMostTries = 3000;
-  for (int i = 0; !TryOpen(is_shared); ++i) {
-    if (!is_shared || i == kMostTries) {
+  constexpr int kMostTries = 24 * 36'000;  // a day: to prepare may be to read all inputs
+  for (int i = 0; !TryOpen(use); ++i) {
+    if (use != Use::kShared || i == kMostTries) {
       throw Error(
           core::ErrorKind::kArguments,
           words::PathText(path_) + ": another run is at work there; wait until it has ended",
@@ -91,23 +97,35 @@ WorkDirectory::WorkDirectory(const std::string& output, bool is_shared,
 }
 
 // False where another has it.
-bool WorkDirectory::TryOpen(bool is_shared) {
-  if (!MakeDirectory(path_, kOwnersAlone) && errno != EEXIST) {
+bool WorkDirectory::TryOpen(Use use) {
+  const bool is_shared = use == Use::kShared;
+  if (use != Use::kStanding && !MakeDirectory(path_, kOwnersAlone) && errno != EEXIST) {
     ThrowWrite(path_, "cannot be created", errno);
   }
   FileStatus status;
-  if (!OwnStatus(path_, &status)) ThrowSystem(path_, "cannot be looked at", errno);
+  if (!OwnStatus(path_, &status)) {
+    if (use == Use::kStanding && errno == ENOENT) FailNothingBegun(path_);
+    ThrowSystem(path_, "cannot be looked at", errno);
+  }
   if (status.kind != FileKind::kDirectory || status.is_link) {
     FailForeign(path_,
                 "is " + (status.is_link ? "a symbolic link" : std::string(KindText(status.kind))));
   }
-  std::string foreign;
+  std::string first, foreign;
   ForEachName(path_, [&](std::string_view name) {
+    first = name;
     if (!IsOwn(name)) foreign = name;
     return foreign.empty();
   });
   if (!foreign.empty()) FailForeign(path_, "holds " + words::PathText(foreign));
+  // Ours it is where a lock is, which comes first. Who removes it moves the directory away before.
   const std::string file = Joined(path_, kWorkLock);
+  if (FileStatus of_lock; !OwnStatus(file, &of_lock)) {
+    if (errno != ENOENT) ThrowSystem(file, "cannot be looked at", errno);
+    if (FileStatus now; !OwnStatus(path_, &now) || now.number != status.number) return false;
+    if (!first.empty()) FailForeign(path_, "holds " + words::PathText(first));
+    if (use == Use::kStanding) FailNothingBegun(path_);
+  }
   Descriptor lock(OpenLockFile(file));
   if (lock.get() < 0) {
     if (errno == ENOENT) return false;  // who had it has removed the directory
@@ -118,6 +136,7 @@ bool WorkDirectory::TryOpen(bool is_shared) {
   if (!is_alone_ && (!is_shared || !LockShared(lock.get()))) return false;
   if (!IsStillNamed(file, lock.get())) return false;
   if (!is_alone_ && !Head()) return false;  // who prepares it was killed: the next try is alone
+  if (use == Use::kStanding && !Head()) FailNothingBegun(path_);
   lock_ = lock.Release();
   return true;
 }
@@ -179,6 +198,7 @@ void WorkDirectory::Clear() {
       ThrowSystem(place, "cannot be removed", errno);
     }
   }
+  SyncNames(path_, path_);  // the lock, by which the directory is known as ours
   if (!MakeDirectory(staging(), kOwnersAlone)) ThrowWrite(staging(), "cannot be created", errno);
 }
 

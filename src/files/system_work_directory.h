@@ -23,11 +23,12 @@ class WorkDirectory {
   // Where the work of an output lies.
   static std::string PathOf(const std::string& output);
 
-  // Makes the directory of an output's work, or takes up the one that stands, alone. `is_shared`:
-  // where others that do parts have it, beside them; then Share() has no effect. `wait` is called
-  // while another prepares it, and may throw. Throws Error where another run has it, and where what
-  // stands there is no such directory.
-  WorkDirectory(const std::string& output, bool is_shared, const std::function<void()>& wait);
+  // Makes the directory of an output's work, or takes up the one that stands, alone. kShared: where
+  // others that do parts have it, beside them; then Share() has no effect. kStanding: none is made.
+  // `wait` is called while another prepares it, and may throw. Throws Error where another run has
+  // it, and where what stands there is no such directory.
+  enum class Use { kAlone, kShared, kStanding };
+  WorkDirectory(const std::string& output, Use use, const std::function<void()>& wait);
   WorkDirectory(const WorkDirectory&) = delete;
   WorkDirectory& operator=(const WorkDirectory&) = delete;
   ~WorkDirectory();
@@ -60,7 +61,7 @@ class WorkDirectory {
   std::string Remove();
 
  private:
-  bool TryOpen(bool is_shared);
+  bool TryOpen(Use use);
 
   const std::string output_;  // the final path
   std::string path_;

@@ -40,7 +40,8 @@ class ResumableRuns : public Plans {
     EXPECT_TRUE(run.UnitsLeft().empty());
     ExpectSameLosses(plan, run.Results().losses, whole.losses);
     EXPECT_FALSE(std::filesystem::exists(plan.output(0)));
-    run.Finish(nullptr);
+    run.Commit(nullptr);
+    run.End();
     EXPECT_EQ(io::ReadBytes(plan.output(0)), whole.bytes);
     EXPECT_FALSE(std::filesystem::exists(files::WorkDirectory::PathOf(plan.output(0))));
     std::filesystem::remove(plan.output(0));
@@ -126,6 +127,23 @@ TEST_F(ResumableRuns, EveryUnitIsInExactlyOnePart) {
   }
 }
 
+// What is held, and recorded at once, of many small tensors.
+TEST_F(ResumableRuns, UnitsHaveSomeThousandTensorsAtMost) {
+  std::vector<formats::TensorInfo> tensors;
+  for (int i = 0; i < 9000; ++i) {
+    tensors.push_back(io::Tensor("t" + std::to_string(i), DataType::kFloat32, {2}));
+  }
+  Request request;
+  request.files = {{Make("a.safetensors", std::move(tensors)), Path("b.safetensors")}};
+  request.to = DataType::kFloat16;
+  const ConversionPlan plan = PlanOf(request);
+  const Ran whole = AtOnce(plan);
+  ResumableRun run(StateOf(plan), ResumeOptions(), {});
+  EXPECT_EQ(run.units(), 3u);
+  run.Run({});
+  ExpectEnd(plan, run, whole);
+}
+
 // A journal that is cut anywhere, or damaged, costs units and nothing else.
 TEST_F(ResumableRuns, JournalsThatAreCutCostUnits) {
   const ConversionPlan plan = PlanTo("b.safetensors", DataType::kFloat16);
@@ -207,6 +225,22 @@ TEST_F(ResumableRuns, GoOnWithTheirOwnWorkAlone) {
   EXPECT_FALSE(std::filesystem::exists(plan.output(0)));
 }
 
+TEST_F(ResumableRuns, NothingIsBegunByWhoJoins) {
+  const ConversionPlan plan = PlanTo("b.safetensors", DataType::kFloat16);
+  const std::string work = files::WorkDirectory::PathOf(plan.output(0));
+  const Ran whole = AtOnce(plan);
+  ResumeOptions join = Options();
+  join.is_join = true;
+  EXPECT_THROW(ResumableRun(StateOf(plan), join, {}), files::Error);
+  EXPECT_FALSE(std::filesystem::exists(work));
+  std::filesystem::create_directory(work);
+  io::WriteBytes(work + "/lock", "");  // of a run that was killed before it had prepared anything
+  EXPECT_THROW(ResumableRun(StateOf(plan), join, {}), files::Error);
+  { ResumableRun(StateOf(plan), Options(1, 1), {}).Run({}); }
+  ResumableRun run(StateOf(plan), join, {});
+  ExpectEnd(plan, run, whole);
+}
+
 TEST_F(ResumableRuns, WhatStandsInTheWayIsNotTouched) {
   const ConversionPlan plan = PlanTo("b.safetensors", DataType::kFloat16);
   const std::string work = files::WorkDirectory::PathOf(plan.output(0));
@@ -221,6 +255,12 @@ TEST_F(ResumableRuns, WhatStandsInTheWayIsNotTouched) {
   io::WriteBytes(work + "/thesis.tex", "mine");
   refused();
   EXPECT_EQ(io::ReadBytes(work + "/thesis.tex"), "mine");
+  std::filesystem::remove_all(work);
+  // Names that the work has too, of somebody who has no lock there.
+  std::filesystem::create_directories(work + "/output/b.safetensors");
+  io::WriteBytes(work + "/output/b.safetensors/thesis.tex", "mine");
+  refused();
+  EXPECT_EQ(io::ReadBytes(work + "/output/b.safetensors/thesis.tex"), "mine");
   std::filesystem::remove_all(work);
   std::filesystem::create_directory(Path("elsewhere"));
   std::filesystem::create_directory_symlink(Path("elsewhere"), work);

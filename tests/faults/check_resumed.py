@@ -25,7 +25,7 @@ from scenarios import SCENARIOS
 RESUMED = ("safetensors", "npy", "pb", "checkpoint", "checkpoint_of_many", "checkpoint_torch",
            "checkpoint_gptq", "checkpoint_repacked", "checkpoint_scales_applied",
            "checkpoint_scales_written", "checkpoint_experts_written", "comfyui_written",
-           "groups_written_gptq", "gguf_written")
+           "groups_written_gptq", "gguf_written", "recorded", "recorded_checkpoint")
 _POWER = ("pwrite", "fsync", "syncfs", "rename", "renameat2", "unlink", "ftruncate", "fallocate",
           "mkdir", "open", "close")
 
@@ -35,8 +35,9 @@ class ResumedCase(Case):
 
     def __init__(self, injector, scenario, force, folder, steps):
         super().__init__(injector, scenario, force, folder)
-        self.steps = [self.arguments + step for step in steps]
-        self.works = [f"{output}.partial" for output in scenario.outputs]
+        self.steps = [[word for word in self.arguments if word != "--record" or "--part" not in step] + step
+                      for step in steps]
+        self.works = [f"{scenario.outputs[0]}.partial"]
 
     def run_with(self, step, faults):
         """The steps before one, that one with the faults, all again; and what was wrong."""
@@ -57,12 +58,16 @@ class ResumedCase(Case):
         if run.unsynced_names and "fsync" not in faults:
             problems.append(f"{run.unsynced_names} files named before they were synced")
         is_left = any(os.path.lexists(os.path.join(self.work, work)) for work in self.works)
-        has_ended = state == "new" and (not is_left or "could not be removed" in (run.stderr or ""))
+        has_ended = self._is_whole() and (not is_left or "could not be removed" in (run.stderr or ""))
         if not has_ended:
             problems += self._problems_of_rest(run)
         problems += [problem for problem in self._problems_of_folder(run, faults)
                      if not problem.endswith("is left") or has_ended]
         return run, problems
+
+    def _is_whole(self):
+        """Whether the output and, where one is asked for, its record are those of a run at one go."""
+        return all(self.state_of(i) == "new" for i in range(len(self.scenario.outputs)))
 
     def _problems_of_rest(self, run):
         """The whole again, without faults."""
@@ -73,8 +78,8 @@ class ResumedCase(Case):
             if last.code != 0:
                 yield f"going on after {run.code}: {last.code} {last.stderr.strip()}"
                 return
-        if self.state_of(0) != "new":
-            yield f"gone on after {run.code}, the output is {self.state_of(0)}"
+        if not self._is_whole():
+            yield f"gone on after {run.code}, the output is {self.state_of(0)}, or has no true record"
         if last.stdout != self.clean.stdout:
             yield "another report"
         for work in self.works:

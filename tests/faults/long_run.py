@@ -27,7 +27,9 @@ from scenarios import SCENARIOS
 
 _FOLDER = pathlib.Path(__file__).resolve().parent
 _ACCOUNT = re.compile(r"^(.+): (\d+) runs, (\d+) met what was put in their way, (\d+) findings$", re.M)
-_WRITING = [name for name, scenario in SCENARIOS.items() if scenario.outputs]
+# Not those with a record, which is made of what stands when the output does: others may change that.
+_ALONE = [name for name, scenario in SCENARIOS.items()
+          if scenario.outputs and not name.startswith("recorded")]
 
 
 def enumerated():
@@ -41,7 +43,7 @@ def enumerated():
         yield "check_faults", name, variant, "--exhaustive", "--combined", "0"
     for name, variant in itertools.product(RESUMED, ("new", "force")):
         yield "check_resumed", name, variant, "--exhaustive"
-    for name in _WRITING:
+    for name in _ALONE:
         yield "check_meanwhile", name, "--exhaustive", "--pairs", "100"
     yield ("check_streams",)
     yield "check_interrupts", "--exhaustive"
@@ -54,7 +56,7 @@ def by_chance():
             yield "check_faults", name, variant, "--seed", str(seed), "--combined", "200"
         for name, variant in itertools.product(RESUMED, ("new", "force")):
             yield "check_resumed", name, variant, "--seed", str(seed), "--count", "60"
-        for name in _WRITING:
+        for name in _ALONE:
             yield "check_meanwhile", name, "--seed", str(seed), "--pairs", "50"
         yield "check_archives", "--seed", str(seed), "--count", "1000"
 

@@ -350,7 +350,7 @@ class Scenario:
     made: collections.abc.Callable | None = None  # or these bytes by the seed
 
     def data(self, seed):
-        """Bytes that every output must hold."""
+        """Bytes that every output must hold, but for records."""
         if self.made is not None:
             return self.made(seed)
         return [files.data_of(self.kind, values(name, seed)) for name in self.cast]
@@ -395,6 +395,12 @@ SCENARIOS = {
     "groups_written_gptq": Scenario(_halves_in_one, "convert in.safetensors -o out.safetensors --to int4-group "
                                     "--layout gptq --group 32 --threads 2", ("out.safetensors",),
                                     made=_steps_down),
+    # The record is written once the output stands.
+    "recorded": Scenario(lambda seed: {"in.safetensors": files.safetensors(_all(seed))},
+                         "convert in.safetensors -o out.safetensors --to float16 --record",
+                         ("out.safetensors", "out.safetensors.tensorcast.json"), ("w", "v")),
+    "recorded_checkpoint": Scenario(_checkpoint, "convert in -o out --to float16 --record",
+                                    ("out", "out/tensorcast.json"), ("w", "v")),
     "checkpoint_torch": _convert(_torch_in_shards, "in", "out"),
     "torch": _convert(lambda seed: {"in.pt": _torch(seed)}, "in.pt", "out.safetensors"),
     "gguf_parts": _convert(_gguf_parts, "in-00002-of-00002.gguf", "out.safetensors",

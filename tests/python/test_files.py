@@ -3,7 +3,10 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import json
+import os
 import pathlib
+import shutil
+import subprocess
 import sys
 
 import ml_dtypes
@@ -190,6 +193,65 @@ def test_progress(checkpoint, tmp_path):
     with pytest.raises(RuntimeError, match="enough"):
         tc.convert(path, tmp_path / "b.safetensors", to="float16", progress=stop)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.safetensors", "model.safetensors"]
+
+
+def test_runs_that_are_resumed(tmp_path):
+    """Ended by progress at some unit, by a process that is killed, changed, and gone on with; each unit is a file."""
+    rng = np.random.default_rng(1)
+    (tmp_path / "in").mkdir()
+    names = [f"model-{i:05}-of-00008.safetensors" for i in range(1, 9)]
+    for i, name in enumerate(names):
+        safetensors.numpy.save_file({f"w{i}": rng.standard_normal((300, 512)).astype(np.float32)}, tmp_path / "in" / name)
+    index = {"metadata": {}, "weight_map": {f"w{i}": name for i, name in enumerate(names)}}
+    (tmp_path / "in" / "model.safetensors.index.json").write_text(json.dumps(index))
+    (tmp_path / "in" / "config.json").write_text("{}")
+    whole = tc.convert(tmp_path / "in", tmp_path / "whole", to="bfloat16")
+    work = tmp_path / "out.partial"
+
+    def stop(done, total, name):
+        if name == "w3":
+            raise RuntimeError("stop")
+
+    for options in ({"resume": True}, {"resume": "strict"}):
+        with pytest.raises(RuntimeError, match="^stop$"):
+            tc.convert(tmp_path / "in", tmp_path / "out", to="bfloat16", progress=stop, **options)
+        assert work.is_dir() and not (tmp_path / "out").exists()
+        with pytest.raises(tc.ArgumentError, match="out.partial: was begun for another request"):
+            tc.convert(tmp_path / "in", tmp_path / "out", to="float16", **options)
+        with pytest.raises(tc.ArgumentError, match="was begun with a report"):
+            tc.convert(tmp_path / "in", tmp_path / "out", to="bfloat16", loss=False, **options)
+        begun = []
+        losses = tc.convert(tmp_path / "in", tmp_path / "out", to="bfloat16",
+                            progress=lambda done, total, name: begun.append((done, total)), **options)
+        size = 300 * 512 * 4
+        assert begun[0][0] > 3 * size and begun[-1] == (8 * size, 8 * size)
+        assert losses == whole and not work.exists()
+        for name in [*names, "config.json", "model.safetensors.index.json"]:
+            assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        with pytest.raises(FileExistsError):
+            tc.convert(tmp_path / "in", tmp_path / "out", to="bfloat16", **options)
+        shutil.rmtree(tmp_path / "out")
+
+    code = ("import os, sys, tensorcast as tc\n"
+            "tc.convert(sys.argv[1], sys.argv[2], to='bfloat16', resume=True, threads=1,\n"
+            "           progress=lambda done, total, name: os.kill(os.getpid(), 9) if name == 'w5' else None)\n")
+    killed = subprocess.run([sys.executable, "-c", code, tmp_path / "in", tmp_path / "out"], check=False)
+    assert killed.returncode == -9 and work.is_dir() and not (tmp_path / "out").exists()
+    assert tc.convert(tmp_path / "in", tmp_path / "out", to="bfloat16", resume=True) == whole
+    assert (tmp_path / "out" / names[5]).read_bytes() == (tmp_path / "whole" / names[5]).read_bytes()
+    shutil.rmtree(tmp_path / "out")
+    with pytest.raises(RuntimeError):
+        tc.convert(tmp_path / "in", tmp_path / "out", to="bfloat16", progress=stop, resume=True)
+    os.utime(tmp_path / "in" / names[7], ns=(0, 0))
+    with pytest.raises(tc.FileError, match=rf"{names[7]}: has changed since the run in .* \(the time of its last write\)"):
+        tc.convert(tmp_path / "in", tmp_path / "out", to="bfloat16", resume=True)
+    with pytest.raises(tc.UnsupportedError, match="without --resume|resume"):
+        tc.convert(tmp_path / "in" / names[0], tmp_path / "out.npz", to="bfloat16", resume=True)
+    with pytest.raises(tc.ArgumentError, match="resume is 'fast'; expected True, False or 'strict'"):
+        tc.convert(tmp_path / "in", tmp_path / "out2", to="bfloat16", resume="fast")
+    with pytest.raises(tc.KindError, match="resume is True or False"):
+        tc.convert(tmp_path / "in", tmp_path / "out2", to="bfloat16", resume=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out.partial", "whole"]
 
 
 def test_models_are_converted(tmp_path):

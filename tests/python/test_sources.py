@@ -209,6 +209,29 @@ def test_plans(tmp_path, memory, checkpoint):
     assert [one.name for one in found.differing] == ["a"] and found["a"].kind == "values"
 
 
+def test_runs_are_resumed(tmp_path, memory, checkpoint):
+    folder, _ = checkpoint
+    upload(memory, folder)
+    tc.convert(folder, tmp_path / "here", to="bfloat16")
+
+    def stop(done, total, name):
+        raise RuntimeError("stop")
+
+    def convert(**options):
+        return tc.convert("memory://model", tmp_path / "out", to="bfloat16", resume=True, **options)
+
+    with pytest.raises(RuntimeError, match="^stop$"):
+        convert(progress=stop)
+    convert()
+    assert same_files(tmp_path / "here", tmp_path / "out") and not (tmp_path / "out.partial").exists()
+    shutil.rmtree(tmp_path / "out")
+    with pytest.raises(RuntimeError, match="^stop$"):
+        convert(progress=stop)
+    upload(memory, folder)  # the same bytes, but other objects
+    with pytest.raises(tc.FileError, match=r"^memory://model/.* has changed since the run in .* began \(its version\)"):
+        convert()
+
+
 def test_headers_alone(server):
     """What is listed takes some kilobytes, whatever the file's size; a tensor takes what it has."""
     tensors = {f"t{i}": np.full(2 * MIB, i, np.float32) for i in range(5)}
