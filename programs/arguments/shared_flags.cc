@@ -189,6 +189,15 @@ convert::RequestedRule ParseRule(const std::string& text) {
           ParseDestination("--rule", std::string_view(text).substr(equals + 1))};
 }
 
+convert::RequestedRename ParseRename(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw Error(ErrorKind::kArguments,
+                "--rename '" + words::EscapeName(text) + "' is not FROM=TO, as 'model.*=*'");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 convert::Request ParseRequest(const CastFlags& flags) {
   convert::Request request;
   request.only = flags.only;

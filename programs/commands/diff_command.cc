@@ -48,15 +48,6 @@ crossed; 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but 
 130 interrupted.
 )";
 
-RequestedRename ParseRename(const std::string& text) {
-  const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw files::Error(core::ErrorKind::kArguments,
-                       "--rename '" + words::EscapeName(text) + "' is not FROM=TO, as 'model.*=*'");
-  }
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
 int CompareInputs(const DiffFlags& flags) {
   const CastFlags& shared = flags.shared;
   const std::vector<LossLimit> limits = ParseFailLimits(shared.fail_on);

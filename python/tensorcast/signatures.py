@@ -110,3 +110,4 @@ class PlanOptions(CastOptions, total=False):
     max_shard_bytes: int
     like: Path | None
     storage_options: Mapping[str, Any] | None
+    rename: Mapping[str, str] | Iterable[tuple[str, str]]

@@ -13,6 +13,7 @@
 #include "checkpoint/model_config.h"
 #include "convert/file_plan.h"
 #include "convert/quantised_modules.h"
+#include "convert/renamed_config.h"
 #include "convert/survey.h"
 #include "files/error.h"
 #include "scale/written_form.h"
@@ -166,8 +167,11 @@ DataType ModelTypeOf(const formats::TensorReader& reader, const InputScales& sca
 }  // namespace
 
 OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& scales,
-                      const std::string& path, const FilePlan& plan) {
-  QuantisedModules modules = ModulesOf(reader, scales, plan);
+                      const std::string& path, const FilePlan& plan, const NewNames& names) {
+  // Where weights stay quantised what the input says of them is edited, in which layers have their
+  // old names.
+  QuantisedModules modules = ModulesOf(reader, scales, plan, false);
+  if (names.HasAny() && modules.kept.empty()) modules = ModulesOf(reader, scales, plan, true);
   std::string note;
   if (plan.repacks && !modules.written.empty()) note = LeaveForeign(modules);
   OutputConfig config = {WrittenAlone(path, modules), ModelTypeOf(reader, scales, plan), note};
@@ -175,6 +179,7 @@ OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& sc
     const std::map<std::string, std::string> made = config.texts.metadata;
     config.texts = KeptConfig(path, modules, scales.weights.config, std::move(config.texts));
     KeepDescriptions(reader.contents(), modules, made, config.texts);
+    if (names.HasAny()) RenameLayers(reader, scales, plan, names, path, config.texts);
   }
   return config;
 }

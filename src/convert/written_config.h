@@ -14,6 +14,7 @@ namespace tensorcast::convert {
 
 struct FilePlan;     // convert/file_plan.h
 struct InputScales;  // convert/survey.h
+class NewNames;      // convert/new_names.h
 
 // What a configuration beside a plan's output has to say.
 struct OutputConfig {
@@ -27,7 +28,7 @@ struct OutputConfig {
 // the input's own, edited, if weights that this describes stay as they are. Throws files::Error
 // (unsupported) if one configuration cannot say all that the plan makes and leaves.
 OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& scales,
-                      const std::string& path, const FilePlan& plan);
+                      const std::string& path, const FilePlan& plan, const NewNames& names);
 
 }  // namespace tensorcast::convert
 
