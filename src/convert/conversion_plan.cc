@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
@@ -17,6 +18,7 @@
 #include "core/failure.h"
 #include "core/given.h"
 #include "files/error.h"
+#include "files/system_directory.h"
 #include "scale/scale_search.h"
 
 namespace tensorcast::convert {
@@ -69,6 +71,17 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
                 file.output);
   }
   if (!request.renames.empty()) CheckRenamed(request, file);
+  const checkpoint::CheckpointReader* const checkpoint = survey.opened.checkpoint;
+  if (checkpoint != nullptr && checkpoint->IsPipeline() &&
+      (!request.repack.empty() || HasScaledGoal(SelectionOf(request)))) {
+    throw Error(
+        ErrorKind::kUnsupported,
+        words::PathText(file.input) +
+            ": the weights of a pipeline become element types alone; for a scaled format "
+            "convert one of its components, " +
+            words::PathText(files::Joined(file.input, checkpoint->parts().front().directory)),
+        file.input);
+  }
   const bool is_directory =
       survey.opened.checkpoint != nullptr && checkpoint::IsDirectoryName(file.output);
   if (request.max_shard_bytes != 0 && !is_directory) {

@@ -85,6 +85,7 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
     if (format != output.metadata.end() && format->second == "mlx") format->second = "pt";
   }
   output.model_type = plan.config.model_type;
+  output.component_types = plan.config.component_types;
   output.quantization_config = plan.config.texts.quantization_config;
   output.quantization_files = plan.config.texts.files;
   for (const auto& [key, text] : plan.config.texts.metadata) output.metadata[key] = text;
@@ -268,6 +269,9 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
   if (sink.holds_scaled_weights()) {
     plan.config = ConfigOf(*plan.reader, survey.scales, output, plan, names);
     if (!decided.asks_for_type) plan.config.model_type = DataType::kUndefined;
+    if (survey.opened.checkpoint != nullptr && survey.opened.checkpoint->IsPipeline()) {
+      plan.config.component_types = ComponentTypes(*survey.opened.checkpoint, survey.scales, plan);
+    }
   }
   return plan;
 }
