@@ -16,6 +16,7 @@
 #include "files/error.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
+#include "shell/piped_files.h"
 #include "shell/process.h"
 #include "shell/streams.h"
 
@@ -112,7 +113,14 @@ void AddDiffCommand(CommandLine& line) {
   AddRunningFlags(command, flags->shared);
   AddFailFlag(command, flags->shared);
   AddReportFlags(command, flags->shared, flags->replaces_report);
-  command.Runs([flags] { return CompareInputs(*flags); });
+  command.Runs([flags] {
+    if (flags->a == kPiped && flags->b == kPiped) {
+      throw files::Error(core::ErrorKind::kArguments, "A and B: stdin can be one of the two");
+    }
+    flags->a = PathOfInput(flags->a);
+    flags->b = PathOfInput(flags->b);
+    return CompareInputs(*flags);
+  });
 }
 
 }  // namespace tensorcast::tool

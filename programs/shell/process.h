@@ -62,6 +62,12 @@ struct TemporaryPlace {
 };
 TemporaryPlace PlaceOfTemporaries();
 
+// The path of a file that holds all of stdin: its own where it is one from the beginning on, else
+// that of a copy in `place`, which has no name and takes stdin's place. Throws files::Error.
+std::string PathOfStandardInput(const TemporaryPlace& place);
+// A new directory that nobody else can look into. Throws files::Error.
+std::string MakeTemporaryDirectory(const TemporaryPlace& place);
+
 }  // namespace tensorcast::tool
 
 #endif  // TENSORCAST_PROGRAMS_SHELL_PROCESS_H_
