@@ -26,6 +26,7 @@ constexpr std::string_view kJson = ".json";
 constexpr std::string_view kUsualIndex = "model.safetensors.index.json";
 constexpr std::string_view kTorchPrefix = "pytorch_";
 constexpr std::string_view kTorchFile = "pytorch_model.bin";
+constexpr std::string_view kDiffusersStem = "diffusion_pytorch_model";
 constexpr std::string_view kDiffusersTorchFile = "diffusion_pytorch_model.bin";
 constexpr std::string_view kTorchIndex = "pytorch_model.bin.index.json";
 constexpr std::string_view kTorchStem = "pytorch_model";
@@ -80,15 +81,13 @@ std::string Listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// Leaves what is there without a variant's name and with one: "unet.fp16" beside "unet". `base_of`
-// of a name is its checkpoint's.
+// Leaves diffusers' files of a variant, "diffusion_pytorch_model.fp16.safetensors", where there are
+// the usual ones. `base_of` of a name is its checkpoint's.
 template <class BaseOf> void EraseVariants(std::vector<std::string>& names, const BaseOf& base_of) {
-  std::set<std::string> bases;
-  for (const std::string& name : names) bases.insert(base_of(name));
+  const auto is_usual = [&](const std::string& name) { return base_of(name) == kDiffusersStem; };
+  if (std::ranges::none_of(names, is_usual)) return;
   std::erase_if(names, [&](const std::string& name) {
-    const std::string base = base_of(name);
-    const std::size_t dot = base.rfind('.');
-    return dot != std::string::npos && bases.contains(base.substr(0, dot));
+    return base_of(name).starts_with(std::string(kDiffusersStem) + '.');
   });
 }
 

@@ -171,6 +171,22 @@ def test_renamed(tmp_path):
         tc.plan(tmp_path / "a.safetensors", tmp_path / "c.safetensors", rename=["w"])
 
 
+def test_pipelines(tmp_path):
+    source, output = tmp_path / "pipe", tmp_path / "out"
+    x = np.float32([0.1, 2, 3])
+    for name in ("unet", "vae"):
+        (source / name).mkdir(parents=True)
+        safetensors.numpy.save_file({"w": x}, source / name / "diffusion_pytorch_model.safetensors")
+    (source / "model_index.json").write_text(
+        '{"_class_name": "P", "unet": ["diffusers", "U"], "vae": ["diffusers", "V"]}')
+    assert sorted(tc.convert(source, output, rules={"unet/*": "float16"})) == ["unet/w"]
+    loaded = tc.load_file(output)
+    assert loaded["unet/w"].dtype == np.float16 and np.array_equal(loaded["unet/w"], x.astype(np.float16))
+    assert loaded["vae/w"].dtype == np.float32 and np.array_equal(loaded["vae/w"], x)
+    made = safetensors.numpy.load_file(output / "unet" / "diffusion_pytorch_model.safetensors")
+    assert list(made) == ["w"]
+
+
 def test_scaled_formats(tmp_path):
     x = np.random.default_rng(1).standard_normal((256, 256)).astype(np.float32)
     safetensors.numpy.save_file({"model.layers.0.mlp.up_proj.weight": x}, tmp_path / "a.safetensors")
