@@ -39,8 +39,9 @@ std::string FlagName(CastOption option) {
 
 Option AddInput(Command command, const std::string& name, std::string& path) {
   return command
-      .AddOption(name, path,
-                 "A " + formats::JoinedEndings("or") + " file, or a checkpoint's directory")
+      .AddOption(
+          name, path,
+          "A " + formats::JoinedEndings("or") + " file, a checkpoint's directory, or - (stdin)")
       .Required();
 }
 

@@ -54,6 +54,7 @@ struct ConvertFlags : ConversionFlags {
   bool force = false;
   bool record = false;
   std::string output_format;  // of stdout
+  bool is_piped = false;      // the output is a file that is sent there
   ResumeFlags work;
   std::vector<std::string> arguments;  // the whole command line
 };
@@ -216,7 +217,8 @@ void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSe
   progress.BeginAt(0);
   summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured, count_exponents);
   convert::CommitOutputs(*outputs, settings.interrupted);
-  ExitOnInterrupts(Leaves::kOutput);
+  // What goes to stdout is yet to be sent, and removed.
+  if (!flags.is_piped) ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
   say_notes();
   summary.output_bytes = writer.file_bytes();
@@ -316,6 +318,7 @@ std::unique_ptr<PipedOutput> OpenPipes(ConvertFlags& flags) {
                                  : "." + flags.output_format;
   auto piped = std::make_unique<PipedOutput>(ending);
   flags.output = piped->path();
+  flags.is_piped = true;
   PrintToStderr();
   return piped;
 }
@@ -390,7 +393,7 @@ void AddConvertCommand(CommandLine& line) {
   const Option output = command
                             .AddOption("-o,--output OUT", flags->output,
                                        "Where to: " + formats::JoinedOutputEndings("or") +
-                                           ", or of a directory another")
+                                           ", of a directory another, or - (stdout)")
                             .Required();
   command.AddOption("--output-format safetensors|npz|npy|pb|gguf", flags->output_format,
                     "Of stdout (-o -), where it is not the input's");

@@ -70,8 +70,10 @@ void PipedOutput::Remove() noexcept {
 }
 
 void PipedOutput::Send() {
+  files::StopIfInterrupted(InterruptFlag());
   const files::InputFile file(path_);
   Remove();  // however the process ends, nothing is left
+  ExitOnInterrupts(Leaves::kPartOfOutput);
   std::vector<std::byte> piece(std::size_t{1} << 20);
   for (std::uint64_t done = 0; done < file.size() && !PrintingFailed(); done += piece.size()) {
     piece.resize(
@@ -80,6 +82,7 @@ void PipedOutput::Send() {
     SendOut({reinterpret_cast<const char*>(piece.data()), piece.size()});
   }
   FlushSent();
+  ExitOnInterrupts(Leaves::kOutput);
 }
 
 std::string_view WrittenEndingLike(const std::string& path) {

@@ -26,7 +26,8 @@ class PipedOutput {
   ~PipedOutput();
 
   const std::string& path() const { return path_; }
-  // Whether it could be sent is asked of FinishPrinting. Throws files::Error where it cannot be
+  // Interrupts have been caught until then, and end the process from then on. Whether it could be
+  // sent is asked of FinishPrinting. Throws files::Error where it cannot be
   // read.
   void Send();
 
