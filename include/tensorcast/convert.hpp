@@ -130,6 +130,15 @@ struct RequestedRule {
   std::string where = {};              // where the rule stands, for messages: "rules.toml:7"
 };
 
+// Tensors whose whole name matches `from`, a pattern of names, are called `to`. A glob's first * is
+// the first * of `to`, and so on; of "re:" and a regular expression \1 is what the first group
+// took, \0 the whole name; \ makes any other character of `to` itself.
+struct RequestedRename {
+  std::string from;
+  std::string to;
+  std::string where = {};  // where it stands, for messages: "rules.toml:7"
+};
+
 // Tensors that a cast to a narrow type costs much and that take little room. Norms, embeddings and
 // heads are told from names as common checkpoints have them (docs/command_line.md).
 enum class Keep : std::uint8_t {
@@ -165,6 +174,10 @@ struct Request {
   // Patterns: only tensors that match are written, with the scales and what else serves them; none:
   // all are. Not of models, and not with `repack`.
   std::vector<std::string> select;
+  // The names of tensors as they are written; the first that matches wins, and what none matches
+  // keeps its name. Weights are named as the model knows them, and their codes and scales after
+  // them. All patterns are of the input's names. Not of models, and not with `repack`.
+  std::vector<RequestedRename> renames;
   std::vector<Keep> keep;  // left alone, but for those that a rule takes
   // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
   // their file's one tensor.
@@ -280,7 +293,9 @@ struct PlannedJob {
   std::vector<SourceRange> sources;  // one; of a scaled weight its codes, then its scales
   std::size_t output = 0;            // the file
   std::size_t tensor = 0;            // its index in the output, or that of the first
-  std::string_view name;             // any bytes; escape before showing
+  std::string_view name;             // the input's; any bytes, escape before showing
+  // The output's, where it is one tensor; else `made` has the names of the several.
+  std::string_view written_as = {};
   std::span<const std::uint64_t> shape;
   DataType from = DataType::kUndefined;  // kUndefined: not a type of the library's
   DataType to = DataType::kUndefined;

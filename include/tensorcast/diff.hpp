@@ -31,13 +31,8 @@
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
 
-// Tensors of A whose whole name matches `from` are looked for in B as `to`. A glob's first * is the
-// first * of `to`, and so on; of "re:" and a regular expression \1 is what the first group took, \0
-// the whole name; \ makes any other character of `to` itself.
-struct RequestedRename {
-  std::string from;
-  std::string to;
-};
+// Tensors of A whose whole name matches `from` are looked for in B as `to`.
+using RequestedRename = convert::RequestedRename;
 
 struct DiffRequest {
   std::string a;  // files, or checkpoints' directories

@@ -61,6 +61,11 @@ void AddConversionFlags(Command command, ConversionFlags& flags) {
                  "Write only tensors that match, with their scales, and leave out all others; "
                  "repeatable")
       .OneValue();
+  command
+      .AddOption("--rename 'FROM=TO'", flags.renames,
+                 "Write tensors whose names match FROM under the name TO; the first that matches "
+                 "wins")
+      .OneValue();
   AddCastFlags(command, flags.cast);
 }
 
@@ -74,6 +79,7 @@ convert::Request RequestOf(const ConversionFlags& flags) {
   request.asymmetric = flags.asymmetric;
   request.rotate = flags.rotate;
   request.select = flags.select;
+  for (const std::string& text : flags.renames) request.renames.push_back(ParseRename(text));
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   if (flags.to == kSame) request.to.reset();  // the command line comes before the file

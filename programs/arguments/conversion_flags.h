@@ -34,6 +34,7 @@ struct ConversionFlags {
   bool rotate = false;
   std::vector<std::string> rules;
   std::vector<std::string> select;
+  std::vector<std::string> renames;
   std::optional<std::string> like;
   std::optional<std::string> max_shard_size;
   std::vector<std::string> given;  // the names of all flags that stand on the command line

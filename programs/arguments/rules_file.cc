@@ -18,6 +18,7 @@
 #include "checkpoint/checkpoint.h"
 #include "files/error.h"
 #include "files/system.h"
+#include "naming/rename.h"
 #include "naming/tensor_pattern.h"
 
 namespace tensorcast::tool {
@@ -64,6 +65,19 @@ class Table {
       Refuse(*node, fmt::format("{} is neither a string nor a list of strings", key));
     }
   }
+  // Each table of a list of them.
+  template <class Use> void EachTable(std::string_view key, const Use& use) {
+    const toml::node* const node = Take(key);
+    if (node == nullptr) return;
+    const toml::array* const list = node->as_array();
+    if (list == nullptr) {
+      Refuse(*node, fmt::format("{0} is not a list of tables, each under [[{0}]]", key));
+    }
+    for (const toml::node& one : *list) {
+      if (!one.is_table()) Refuse(one, fmt::format("a {0} is a table, under [[{0}]]", key));
+      use(*one.as_table());
+    }
+  }
   std::vector<std::string> Patterns(std::string_view key) {
     std::vector<std::string> patterns;
     EachText(key, [&](std::string text, const toml::node& node) {
@@ -108,6 +122,26 @@ convert::RequestedRule RuleOf(const toml::table& table, const std::string& path)
   return rule;
 }
 
+convert::RequestedRename RenameOf(const toml::table& table, const std::string& path) {
+  Table keys(table, path, "from, to");
+  convert::RequestedRename rename;
+  rename.where = fmt::format("{}:{}", path, table.source().begin.line);
+  const auto text = [&](std::string_view key) {
+    const toml::node* const node = keys.Take(key);
+    if (node == nullptr) keys.Refuse(table, fmt::format("the rename has no {}", key));
+    return keys.Text(*node, key);
+  };
+  rename.from = text("from");
+  rename.to = text("to");
+  keys.RequireAllTaken();
+  try {
+    const naming::Rename checked(rename.from, rename.to);
+  } catch (const Error& error) {
+    keys.Refuse(table, error.what());
+  }
+  return rename;
+}
+
 toml::table Parsed(const std::string& path) {
   const files::InputFile file(path);
   if (file.size() > kLongest) {
@@ -135,7 +169,7 @@ void Append(std::vector<std::string>& list, std::vector<std::string> more) {
 
 void ReadRulesFile(const std::string& path, convert::Request& request) {
   const toml::table table = Parsed(path);
-  Table keys(table, path, "to, layout, scale, group, rotate, keep, only, exclude, rule");
+  Table keys(table, path, "to, layout, scale, group, rotate, keep, only, exclude, rule, rename");
   // What the command line says comes first; what the file says is looked at all the same.
   const auto take = [&](std::string_view key, auto parse, auto& into, bool is_said) {
     const toml::node* const node = keys.Take(key);
@@ -156,15 +190,11 @@ void ReadRulesFile(const std::string& path, convert::Request& request) {
   });
   Append(request.only, keys.Patterns("only"));
   Append(request.excluded, keys.Patterns("exclude"));
-  const toml::node* const rules = keys.Take("rule");
+  keys.EachTable("rule",
+                 [&](const toml::table& one) { request.rules.push_back(RuleOf(one, path)); });
+  keys.EachTable("rename",
+                 [&](const toml::table& one) { request.renames.push_back(RenameOf(one, path)); });
   keys.RequireAllTaken();
-  if (rules == nullptr) return;
-  const toml::array* const list = rules->as_array();
-  if (list == nullptr) keys.Refuse(*rules, "rule is not a list of tables, each under [[rule]]");
-  for (const toml::node& one : *list) {
-    if (!one.is_table()) keys.Refuse(one, "a rule is a table, under [[rule]]");
-    request.rules.push_back(RuleOf(*one.as_table(), path));
-  }
 }
 
 }  // namespace tensorcast::tool

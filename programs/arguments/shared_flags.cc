@@ -39,8 +39,9 @@ std::string FlagName(CastOption option) {
 
 Option AddInput(Command command, const std::string& name, std::string& path) {
   return command
-      .AddOption(name, path,
-                 "A " + formats::JoinedEndings("or") + " file, or a checkpoint's directory")
+      .AddOption(
+          name, path,
+          "A " + formats::JoinedEndings("or") + " file, a checkpoint's directory, or - (stdin)")
       .Required();
 }
 
@@ -187,6 +188,15 @@ convert::RequestedRule ParseRule(const std::string& text) {
   }
   return {text.substr(0, equals),
           ParseDestination("--rule", std::string_view(text).substr(equals + 1))};
+}
+
+convert::RequestedRename ParseRename(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw Error(ErrorKind::kArguments,
+                "--rename '" + words::EscapeName(text) + "' is not FROM=TO, as 'model.*=*'");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
 convert::Request ParseRequest(const CastFlags& flags) {

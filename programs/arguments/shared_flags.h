@@ -74,6 +74,8 @@ std::vector<LossLimit> ParseFailLimits(const std::vector<std::string>& texts);
 onnx::Contradictions ParseContradictions(const std::string& value);
 // "PATTERN=T", split at the last '='.
 convert::RequestedRule ParseRule(const std::string& text);
+// "FROM=TO", split at the last '='.
+convert::RequestedRename ParseRename(const std::string& text);
 // All of a request but its files, its rules, its type and what a file of --rules adds.
 convert::Request ParseRequest(const CastFlags& flags);
 

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "arguments/argument_values.h"
 #include "arguments/command_again.h"
 #include "arguments/conversion_flags.h"
 #include "arguments/shared_flags.h"
@@ -33,6 +34,7 @@
 #include "formats/tensor_file.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
+#include "shell/piped_files.h"
 #include "shell/process.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
@@ -51,6 +53,8 @@ struct ConvertFlags : ConversionFlags {
   bool no_report = false;
   bool force = false;
   bool record = false;
+  std::string output_format;  // of stdout
+  bool is_piped = false;      // the output is a file that is sent there
   ResumeFlags work;
   std::vector<std::string> arguments;  // the whole command line
 };
@@ -73,6 +77,7 @@ Examples:
   tensorcast convert Qwen3-8B -o Qwen3-8B-w4a16 --to int4-group --group 128
   tensorcast convert texts.npy -o numbers.npy --to float32
   tensorcast convert --plan plan.json
+  curl -L URL | tensorcast convert - -o - --to bfloat16 > small.safetensors
   tensorcast convert model.onnx -o small.onnx --to float16
   tensorcast convert model.yaml -o model.onnx
 
@@ -101,6 +106,8 @@ without --to: nothing is cast.
 
 --repack puts quantised weights into another layout without changing a code or a value, and copies
 all else. A weight of which a value would change is refused, unless it is left with --exclude.
+
+"-" is stdin, and as the output stdout, by way of temporary files. Then the report goes to stderr.
 
 The report goes to stdout, everything else to stderr. In it
 
@@ -210,7 +217,8 @@ void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSe
   progress.BeginAt(0);
   summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured, count_exponents);
   convert::CommitOutputs(*outputs, settings.interrupted);
-  ExitOnInterrupts(Leaves::kOutput);
+  // What goes to stdout is yet to be sent, and removed.
+  if (!flags.is_piped) ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
   say_notes();
   summary.output_bytes = writer.file_bytes();
@@ -275,7 +283,8 @@ void Report(const ConvertFlags& flags, const ConversionSummary& summary) {
     if (flags.cast.json) {
       PrintLossJson(summary, Print);
     } else {
-      Print(LossTable(summary, flags.cast.verbose, UsesColour(stdout), Columns(stdout)));
+      std::FILE* const stream = PrintedStream();
+      Print(LossTable(summary, flags.cast.verbose, UsesColour(stream), Columns(stream)));
     }
     FlushPrinted();  // before what is said next, where both go to one terminal
   } else if (!flags.cast.quiet) {
@@ -307,7 +316,41 @@ bool Record(const ConvertFlags& flags, const PlanState& state, const convert::Ru
   return true;
 }
 
-int Convert(const ConvertFlags& flags) {
+// The file that is sent to stdout, where that is the output; else nothing.
+std::unique_ptr<PipedOutput> OpenPipes(ConvertFlags& flags) {
+  const bool is_piped = flags.output == kPiped;
+  if (!flags.output_format.empty() && !is_piped) {
+    throw Error(ErrorKind::kArguments,
+                "--output-format: is of stdout (-o -); a file has the format of its ending");
+  }
+  if (!flags.output_format.empty()) {
+    RequireWord("--output-format", flags.output_format,
+                {"safetensors", "npz", "npy", "pb", "gguf"});
+  }
+  if (is_piped) {
+    for (const std::string_view flag :
+         {"--record", "--resume", "--part", "--join", "--write-plan"}) {
+      if (std::ranges::find(flags.given, flag) == flags.given.end()) continue;
+      throw Error(
+          ErrorKind::kArguments,
+          fmt::format("{}: what goes to stdout has no name to find it by; name a file", flag));
+    }
+  }
+  flags.input = PathOfInput(flags.input);
+  if (!is_piped) return nullptr;
+  const std::string ending = flags.output_format.empty()
+                                 ? std::string(WrittenEndingLike(flags.input))
+                                 : "." + flags.output_format;
+  auto piped = std::make_unique<PipedOutput>(ending);
+  flags.output = piped->path();
+  flags.is_piped = true;
+  PrintToStderr();
+  return piped;
+}
+
+int Convert(const ConvertFlags& given) {
+  ConvertFlags flags = given;
+  const std::unique_ptr<PipedOutput> piped = OpenPipes(flags);
   if (const ModelPaths paths = FormatsOf(flags.input, flags.output); paths.has_mdf()) {
     return ConvertModel(flags, paths);
   }
@@ -352,6 +395,10 @@ int Convert(const ConvertFlags& flags) {
       Run(flags, plan, settings, limits, report.HasExponents(), progress, code);
   if (!run) return code;
   ConversionSummary& summary = *run;
+  if (piped != nullptr) {
+    piped->Send();
+    summary.output = "stdout";
+  }
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Report(flags, summary);
   if (!flags.cast.quiet) SayWritten(summary);
@@ -378,8 +425,10 @@ void AddConvertCommand(CommandLine& line) {
   const Option output = command
                             .AddOption("-o,--output OUT", flags->output,
                                        "Where to: " + formats::JoinedOutputEndings("or") +
-                                           ", or of a directory another")
+                                           ", of a directory another, or - (stdout)")
                             .Required();
+  command.AddOption("--output-format safetensors|npz|npy|pb|gguf", flags->output_format,
+                    "Of stdout (-o -), where it is not the input's");
   AddConversionFlags(command, *flags);
   AddFailFlag(command, flags->cast);
   command.AddOption("--max-shard-size SIZE", flags->max_shard_size,

@@ -16,6 +16,7 @@
 #include "files/error.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
+#include "shell/piped_files.h"
 #include "shell/process.h"
 #include "shell/streams.h"
 
@@ -47,15 +48,6 @@ Exit codes: 0 the two are equal; 1 a name, a shape or a value differs, or with -
 crossed; 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported;
 130 interrupted.
 )";
-
-RequestedRename ParseRename(const std::string& text) {
-  const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw files::Error(core::ErrorKind::kArguments,
-                       "--rename '" + words::EscapeName(text) + "' is not FROM=TO, as 'model.*=*'");
-  }
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
 
 int CompareInputs(const DiffFlags& flags) {
   const CastFlags& shared = flags.shared;
@@ -121,7 +113,14 @@ void AddDiffCommand(CommandLine& line) {
   AddRunningFlags(command, flags->shared);
   AddFailFlag(command, flags->shared);
   AddReportFlags(command, flags->shared, flags->replaces_report);
-  command.Runs([flags] { return CompareInputs(*flags); });
+  command.Runs([flags] {
+    if (flags->a == kPiped && flags->b == kPiped) {
+      throw files::Error(core::ErrorKind::kArguments, "A and B: stdin can be one of the two");
+    }
+    flags->a = PathOfInput(flags->a);
+    flags->b = PathOfInput(flags->b);
+    return CompareInputs(*flags);
+  });
 }
 
 }  // namespace tensorcast::tool

@@ -30,6 +30,7 @@
 #include "report/distinct_names.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
+#include "shell/piped_files.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 #include "tensorcast/mdf.hpp"
@@ -425,7 +426,10 @@ void AddInspectCommand(CommandLine& line) {
                  "Draw how the magnitudes of this tensor lie, instead; repeatable")
       .OneValue();
   command.AddFlag("--json", flags->json, "As JSON");
-  command.Runs([flags] { return Inspect(*flags); });
+  command.Runs([flags] {
+    flags->input = PathOfInput(flags->input);
+    return Inspect(*flags);
+  });
 }
 
 }  // namespace tensorcast::tool

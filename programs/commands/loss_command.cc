@@ -30,6 +30,7 @@
 #include "formats/tensor_file.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
+#include "shell/piped_files.h"
 #include "shell/process.h"
 #include "shell/streams.h"
 
@@ -323,7 +324,10 @@ void AddLossCommand(CommandLine& line) {
   AddCastFlags(command, flags->cast);
   AddFailFlag(command, flags->cast);
   AddReportFlags(command, flags->cast, flags->replaces_report);
-  command.Runs([flags] { return MeasureLoss(*flags); });
+  command.Runs([flags] {
+    flags->input = PathOfInput(flags->input);
+    return MeasureLoss(*flags);
+  });
 }
 
 }  // namespace tensorcast::tool

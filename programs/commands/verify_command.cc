@@ -19,6 +19,7 @@
 #include "display/verification_report.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
+#include "shell/piped_files.h"
 #include "shell/streams.h"
 
 namespace tensorcast::tool {
@@ -124,6 +125,7 @@ void AddVerifyCommand(CommandLine& line) {
   AddReportFlags(command, flags->cast, flags->replaces_report);
   command.Runs([flags, command] {
     flags->given = command.Given();
+    flags->input = PathOfInput(flags->input);
     return VerifyOutput(*flags);
   });
 }

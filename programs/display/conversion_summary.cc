@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <span>
 
@@ -118,6 +119,7 @@ ConversionSummary SummaryOf(const PlanState& state) {
   summary.output = file.output;
   summary.input_bytes = file.input_bytes;
   summary.options = state.request.cast;
+  summary.is_pipeline = !file.plan.config.component_types.empty();
   summary.writes_config = WritesConfig(file);
   summary.names = report::EscapedNames(TensorsOf(state));
   summary.can_hold = [&sink = *file.sink, first = TensorsOf(state).data()](
@@ -141,6 +143,28 @@ ConversionSummary SummaryOf(const PlanState& state) {
     }
   }
   return summary;
+}
+
+std::vector<ComponentSummary> ComponentsOf(const ConversionSummary& summary) {
+  std::map<std::string, ComponentSummary> components;
+  if (!summary.is_pipeline) return {};
+  const auto component_of = [&](const formats::TensorInfo& info) -> ComponentSummary& {
+    return components[info.name.substr(0, info.name.find('/'))];
+  };
+  for (std::size_t i = 0; i < summary.cast.size(); ++i) {
+    const report::CastTensor tensor = summary.cast[i];
+    ComponentSummary& component = component_of(*tensor.info);
+    ++component.cast;
+    component.sum.Add(tensor.info->name, tensor.loss);
+  }
+  for (const CastText& text : summary.texts) ++component_of(*text.info).cast;
+  for (const LeftAlone& left : summary.left_alone) ++component_of(*left.info).left_alone;
+  std::vector<ComponentSummary> list;
+  for (auto& [name, component] : components) {
+    component.name = name;
+    list.push_back(std::move(component));
+  }
+  return list;
 }
 
 void SayBefore(const PlanState& state) {

@@ -54,6 +54,14 @@ struct RepackedWeight {
   std::string from;  // "int4-group (GPTQ)"
 };
 
+// What became of a pipeline's component.
+struct ComponentSummary {
+  std::string name;  // "unet"
+  std::size_t cast = 0;
+  std::size_t left_alone = 0;
+  LossSum sum;  // of those that were cast
+};
+
 struct ConversionSummary {
   std::string input;
   std::string output;
@@ -71,6 +79,7 @@ struct ConversionSummary {
   std::string reading_code;  // Python, whole lines; empty: the hint says all
   // JSON that config.json needs; empty: nothing, or it stands there.
   std::string quantization_config;
+  bool is_pipeline = false;    // of which something is cast
   bool writes_config = false;  // the output is a directory that has config.json
   // Read and written; nothing where other processes have done it.
   std::optional<std::uint64_t> bytes_moved = {};
@@ -83,6 +92,9 @@ struct ConversionSummary {
   std::uint64_t Values() const { return cast.sum().elements; }
   std::uint64_t Count(Loss loss) const { return cast.sum().count(loss); }
 };
+
+// By name; none of what is no pipeline.
+std::vector<ComponentSummary> ComponentsOf(const ConversionSummary& summary);
 
 // All but what the run measures and writes. `state` has one file, and outlives the summary.
 ConversionSummary SummaryOf(const convert::PlanState& state);

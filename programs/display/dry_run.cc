@@ -118,6 +118,7 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
       entry["to_layout"] = job.layout;
       entry["change"] = job.change;
     }
+    if (job.made.empty() && job.written_as != job.name) entry["written_as"] = job.written_as;
     if (!job.made.empty()) {
       entry["made"] = Json::array();
       for (const convert::MadeTensor& made : job.made) {

@@ -53,6 +53,19 @@ void PrintLossJson(const ConversionSummary& summary, const TakeText& print) {
     json.Element(entry);
   }
   json.EndArray();
+  if (const auto components = ComponentsOf(summary); !components.empty()) {
+    json.Array("components", components, [](const ComponentSummary& one) {
+      Json entry = Json::object();
+      entry["component"] = one.name;
+      entry["tensors_cast"] = one.cast;
+      entry["tensors_left_alone"] = one.left_alone;
+      entry["elements"] = one.sum.elements;
+      entry["counts"] = CountsJson(one.sum.counts);
+      entry["worst_snr_db"] = one.sum.worst ? SnrJson(one.sum.worst_loss) : Json();
+      entry["worst_tensor"] = one.sum.worst ? Json(*one.sum.worst) : Json();
+      return entry;
+    });
+  }
   if (!summary.repacked.empty()) {
     json.Array("repacked", summary.repacked, [](const RepackedWeight& weight) {
       const scale::Repacking& repacked = *weight.repacked;

@@ -256,6 +256,26 @@ std::string LeftAloneLines(const ConversionSummary& summary, std::size_t columns
   return text;
 }
 
+// Empty of what is no pipeline.
+std::string ComponentRows(const ConversionSummary& summary, std::size_t columns) {
+  const std::vector<ComponentSummary> components = ComponentsOf(summary);
+  if (components.empty()) return {};
+  TextTable table({{"component", false, 12},
+                   {"cast", true},
+                   {"as they were", true},
+                   {"worst dB", true},
+                   {"at limit", true},
+                   {"→ zero", true}});
+  for (const ComponentSummary& one : components) {
+    const bool is_measured = one.sum.worst.has_value();
+    table.Add({words::Escape(one.name), RoundedCount(one.cast), CountCell(one.left_alone),
+               is_measured ? SnrText(one.sum.worst_loss) : "·",
+               CountCell(one.sum.count(Loss::kToLimit)),
+               ShareText(one.sum.count(Loss::kToZero), one.sum.elements)});
+  }
+  return table.Render(columns, false) + "\n";
+}
+
 // Where a value changes, by how much, weight by weight.
 std::string RepackedLines(const ConversionSummary& summary) {
   std::size_t same = 0;
@@ -322,6 +342,7 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
     text += TensorRows(summary, verbose, colour, columns) + "\n";
     for (const std::string& offence : OffenceTexts(summary, columns)) text += " " + offence + "\n";
   }
+  text += ComponentRows(summary, columns);
   text += TextLines(summary, columns);
   text += LeftAloneLines(summary, columns);
   for (const AdviceLine& advice : AdviceLines(summary, columns)) {

@@ -26,6 +26,9 @@ void ExitWithOutput(int) {
   ExitAtOnce("tensorcast: interrupted; the output is written, its report is cut short\n",
              kExitInterrupted);
 }
+void ExitWithPart(int) {
+  ExitAtOnce("tensorcast: interrupted; what went to stdout is cut short\n", kExitInterrupted);
+}
 
 }  // namespace
 
@@ -39,7 +42,11 @@ void ExitWhereMemoryEnds() {
 }
 
 void ExitOnInterrupts(Leaves leaves) {
-  OnInterrupts(leaves == Leaves::kNothing ? ExitWithNothing : ExitWithOutput, false);
+  switch (leaves) {
+    case Leaves::kNothing: OnInterrupts(ExitWithNothing, false); break;
+    case Leaves::kOutput: OnInterrupts(ExitWithOutput, false); break;
+    case Leaves::kPartOfOutput: OnInterrupts(ExitWithPart, false); break;
+  }
 }
 
 const std::atomic<bool>* CatchInterrupts() {

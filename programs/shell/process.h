@@ -43,7 +43,7 @@ void ExitWhereMemoryEnds();
 // What SIGINT, SIGTERM and SIGHUP do, but for one that is ignored (nohup), and on Windows Ctrl-C
 // and the closing of the window: they end the process at once, which says in one line what it
 // leaves (exit code 130). This is for all that is done while no output is unfinished.
-enum class Leaves { kNothing, kOutput };
+enum class Leaves { kNothing, kOutput, kPartOfOutput };
 void ExitOnInterrupts(Leaves leaves);
 // The first sets the flag, the second kills. This is for as long as an output is written, whose
 // temporary file must not be left. Returns the flag.
@@ -61,6 +61,12 @@ struct TemporaryPlace {
   std::string advice;
 };
 TemporaryPlace PlaceOfTemporaries();
+
+// The path of a file that holds all of stdin: its own where it is one from the beginning on, else
+// that of a copy in `place`, which has no name and takes stdin's place. Throws files::Error.
+std::string PathOfStandardInput(const TemporaryPlace& place);
+// A new directory that nobody else can look into. Throws files::Error.
+std::string MakeTemporaryDirectory(const TemporaryPlace& place);
 
 }  // namespace tensorcast::tool
 

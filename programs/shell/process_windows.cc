@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "files/error.h"
 #include "shell/process.h"
 
 namespace tensorcast::tool {
@@ -112,6 +113,15 @@ std::uint64_t PeakMemory() {
 TemporaryPlace PlaceOfTemporaries() {
   std::error_code none;
   return {std::filesystem::temp_directory_path(none).string(), "; TMP names another directory"};
+}
+
+std::string PathOfStandardInput(const TemporaryPlace&) {
+  throw files::Error(core::ErrorKind::kUnsupported, "-: stdin is not read on Windows; name a file");
+}
+
+std::string MakeTemporaryDirectory(const TemporaryPlace&) {
+  throw files::Error(core::ErrorKind::kUnsupported,
+                     "-o -: stdout takes no tensors on Windows; name a file");
 }
 
 }  // namespace tensorcast::tool

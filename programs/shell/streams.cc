@@ -14,6 +14,7 @@ namespace tensorcast::tool {
 namespace {
 
 std::atomic<int> print_error{0};  // the first errno
+std::atomic<bool> prints_to_stderr{false};
 
 void Remember(int error) {
   int none = 0;
@@ -29,12 +30,26 @@ void SayPieces(const char* kind, std::string_view text) {
 
 }  // namespace
 
+void PrintToStderr() noexcept { prints_to_stderr.store(true); }
+
+std::FILE* PrintedStream() noexcept { return prints_to_stderr.load() ? stderr : stdout; }
+
 void Print(std::string_view text) noexcept {
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) Remember(errno);
+  if (std::fwrite(text.data(), 1, text.size(), PrintedStream()) != text.size()) Remember(errno);
 }
 
 void FlushPrinted() noexcept {
+  errno = 0;
+  if (std::fflush(PrintedStream()) != 0) Remember(errno);
+}
+
+void SendOut(std::string_view bytes) noexcept {
+  errno = 0;
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) Remember(errno);
+}
+
+void FlushSent() noexcept {
   errno = 0;
   if (std::fflush(stdout) != 0) Remember(errno);
 }
@@ -49,6 +64,7 @@ void SayWarning(std::string_view text) noexcept { SayPieces("warning: ", text); 
 
 Printed FinishPrinting() noexcept {
   FlushPrinted();
+  FlushSent();
   const int error = print_error.load();
   if (error == 0) return Printed::kWhole;
   if (error == EPIPE) return Printed::kReaderGone;

@@ -5,14 +5,22 @@
 #ifndef TENSORCAST_PROGRAMS_SHELL_STREAMS_H_
 #define TENSORCAST_PROGRAMS_SHELL_STREAMS_H_
 
+#include <cstdio>
 #include <string_view>
 
 namespace tensorcast::tool {
 
-// To stdout: what the run is asked for.
+// To stdout, or where that has been sent to: what the run is asked for.
 void Print(std::string_view text) noexcept;
 // What was printed stands before what is said next, where both go to one terminal.
 void FlushPrinted() noexcept;
+// From now on stderr gets what is printed: the bytes of a file have stdout.
+void PrintToStderr() noexcept;
+// Where what is printed goes.
+std::FILE* PrintedStream() noexcept;
+// To stdout itself.
+void SendOut(std::string_view bytes) noexcept;
+void FlushSent() noexcept;
 // Whether something could not be printed, so that printing more is in vain.
 bool PrintingFailed() noexcept;
 

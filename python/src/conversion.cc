@@ -83,6 +83,9 @@ convert::Request RequestOf(const nb::dict& words) {
   for (const nb::handle rule : words["rules"]) {
     request.rules.push_back({FromStr(rule[0]), DestinationOf(rule[1])});
   }
+  for (const nb::handle rename : words["rename"]) {
+    request.renames.push_back({FromStr(rename[0]), FromStr(rename[1])});
+  }
   for (const nb::handle text : words["only"]) request.only.push_back(FromStr(text));
   for (const nb::handle text : words["exclude"]) request.excluded.push_back(FromStr(text));
   for (const nb::handle text : words["select"]) request.select.push_back(FromStr(text));
@@ -134,7 +137,7 @@ nb::tuple JobTuple(const convert::PlannedJob& job) {
       nb::tuple(ListOf(job.shape, std::identity())), TypeOrNone(job.from), TypeOrNone(job.to),
       is_scaled ? ToStr(convert::ScaledFormatName(job.format)) : nb::none(), job.bytes_before,
       job.bytes_after ? nb::object(nb::int_(*job.bytes_after)) : nb::none(),
-      ToStr(convert::ReasonName(job.reason)), ToStr(job.text));
+      ToStr(convert::ReasonName(job.reason)), ToStr(job.text), ToStr(job.written_as));
 }
 
 std::uint64_t BytesOf(const convert::ConversionPlan& plan) {

@@ -82,6 +82,17 @@ def text(value: Any, what: str) -> str:
     return value
 
 
+def renames(rename: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Patterns of names, and what tensors that match are called."""
+    pairs = list(rename.items() if isinstance(rename, Mapping) else rename)
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise KindError("rename has pairs of a pattern and a name, or is a mapping")
+        for part in pair:
+            text(part, "each part of rename")
+    return pairs
+
+
 def flag(value: Any, what: str) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise KindError(f"{what} is True or False, and not {type(value).__name__}")

@@ -14,7 +14,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from . import _core, arrays, sources, tables
-from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
+from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, renames, text
 from .errors import ArgumentError, KindError
 from .loss import Losses, LossReport
 from .outputs import UNIT_BYTES, Outputs, Unit
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 Rules = Mapping[str, TypeLike | ScaledFormat] | Iterable[tuple[str, TypeLike | ScaledFormat]]
+Renames = Mapping[str, str] | Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class Job:
 
     `action` is copy, cast, parse, print or quantise; `reason` why, as one word, and `text` in
     words; `format` that of scaled tensors, else None. `from_type` is None where the library does
-    not know the type; `bytes_after` where it is known only once the tensor is printed.
+    not know the type; `bytes_after` where it is known only once the tensor is printed. `name` is the
+    input's, `written_as` the output's, of a weight that becomes codes and scales what these are
+    named after.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Job:
     bytes_after: int | None
     reason: str
     text: str
+    written_as: str
 
 
 class Plan:
@@ -319,6 +323,7 @@ def plan(
     max_shard_bytes: int = 0,
     like: Path | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    rename: Renames = (),
     **options: Unpack[CastOptions],
 ) -> Plan:
     """Decides what a conversion would do to each tensor; writes nothing.
@@ -370,6 +375,10 @@ def plan(
         Of .gguf outputs: a GGUF file whose keys they get, and whose tensors, in its order; a URL too.
     storage_options
         As `open`.
+    rename : mapping or pairs of str
+        Patterns of names, and the names under which tensors that match are written: ``{"model.*":
+        "*"}``, ``{r"re:layers\.(\d+)\.(.*)": r"blk.\1.\2"}``; the first that matches wins. Scales
+        go with their weights.
     **options
         Those of `cast`: saturate, round_mode, ...
 
@@ -418,7 +427,7 @@ def plan(
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
         "root": None if root is None else text(root, "root"),
         "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"),
-        "like": example, "options": options,
+        "like": example, "rename": renames(rename), "options": options,
     }), lent)
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _core, arrays, sources, tables
-from .arguments import flag, path_text, says_nearest, text
-from .errors import ArgumentError, KindError
+from .arguments import flag, path_text, renames, says_nearest, text
+from .errors import ArgumentError
 from .loss import Figures, LossReport
 from .progress import Progress, shown
 from .signatures import Path
@@ -200,12 +200,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
     >>> found["w"].different, found["w"].first, found["w"].loss.max_abs_error
     (1, 1, 0.5)
     """
-    pairs = list(rename.items() if isinstance(rename, Mapping) else rename)
-    for pair in pairs:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise KindError("rename has pairs of a pattern and a name, or is a mapping")
-        for part in pair:
-            text(part, "each part of rename")
+    pairs = renames(rename)
     lists = {}
     for name, patterns in (("only", only), ("exclude", exclude)):
         if isinstance(patterns, str):

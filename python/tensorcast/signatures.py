@@ -117,3 +117,4 @@ class PlanOptions(WriterOptions, total=False):
     allow_hard_links: bool
     root: str | None
     storage_options: Mapping[str, Any] | None
+    rename: Mapping[str, str] | Iterable[tuple[str, str]]

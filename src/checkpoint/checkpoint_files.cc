@@ -26,6 +26,8 @@ constexpr std::string_view kJson = ".json";
 constexpr std::string_view kUsualIndex = "model.safetensors.index.json";
 constexpr std::string_view kTorchPrefix = "pytorch_";
 constexpr std::string_view kTorchFile = "pytorch_model.bin";
+constexpr std::string_view kDiffusersStem = "diffusion_pytorch_model";
+constexpr std::string_view kDiffusersTorchFile = "diffusion_pytorch_model.bin";
 constexpr std::string_view kTorchIndex = "pytorch_model.bin.index.json";
 constexpr std::string_view kTorchStem = "pytorch_model";
 constexpr std::string_view kTorchEndings[] = {kTorchEnding, ".pt", ".pth"};
@@ -79,6 +81,16 @@ std::string Listed(const std::vector<std::string>& names) {
   return text;
 }
 
+// Leaves diffusers' files of a variant, "diffusion_pytorch_model.fp16.safetensors", where there are
+// the usual ones. `base_of` of a name is its checkpoint's.
+template <class BaseOf> void EraseVariants(std::vector<std::string>& names, const BaseOf& base_of) {
+  const auto is_usual = [&](const std::string& name) { return base_of(name) == kDiffusersStem; };
+  if (std::ranges::none_of(names, is_usual)) return;
+  std::erase_if(names, [&](const std::string& name) {
+    return base_of(name).starts_with(std::string(kDiffusersStem) + '.');
+  });
+}
+
 class Chooser {
  public:
   Chooser(const std::string& directory, const files::Enclosure& enclosure)
@@ -93,6 +105,13 @@ class Chooser {
       }
       if (IsIndexName(entry.name)) indexes.push_back(entry.name);
     }
+    EraseVariants(indexes, [](std::string_view name) {
+      const std::size_t mark = name.find(kIndexMark);
+      const std::size_t end = mark + kIndexMark.size();
+      // "model.safetensors.index.fp16.json", too, is of the base "model.fp16".
+      return std::string(name.substr(0, mark)) +
+             std::string(name.substr(end, name.size() - end - kJson.size()));
+    });
     const bool has_usual_file = Has(std::string(kUsualFile));
     if (std::find(indexes.begin(), indexes.end(), kUsualIndex) != indexes.end()) {
       indexes = {std::string(kUsualIndex)};
@@ -135,12 +154,15 @@ class Chooser {
       ByIndex(std::string(kTorchIndex));
     } else if (Has(std::string(kTorchFile))) {
       chosen_.shards = {std::string(kTorchFile)};
+    } else if (Has(std::string(kDiffusersTorchFile))) {
+      chosen_.shards = {std::string(kDiffusersTorchFile)};
     } else if (!ChooseNumberedTorch()) {
       ChooseGguf();
       return;
     }
     // What else ends so is no part of a checkpoint: training_args.bin, optimizer.bin.
-    std::erase_if(files_, [](const std::string& file) { return !file.starts_with(kTorchStem); });
+    std::erase_if(
+        files_, [](const std::string& file) { return file.find(kTorchStem) == std::string::npos; });
   }
 
   // Gives whether there are any.
@@ -228,35 +250,41 @@ class Chooser {
 
   // Without an index: one file, a numbered set, or files that have nothing to do with each other.
   void ByNumbers(std::string_view ending) {
+    std::vector<std::string> files = files_;
+    EraseVariants(files, [&](std::string_view name) {
+      if (const std::optional<Numbered> parts = ParseNumbered(name, ending)) return parts->base;
+      TakeEnding(name, ending);
+      return std::string(name);
+    });
     std::map<std::pair<std::string, std::uint64_t>, std::set<std::uint64_t>> sets;
     std::size_t numbered = 0;
-    for (const std::string& file : files_) {
+    for (const std::string& file : files) {
       const std::optional<Numbered> parts = ParseNumbered(file, ending);
       if (!parts) continue;
       sets[{parts->base, parts->count}].insert(parts->number);
       ++numbered;
     }
-    if (sets.size() > 1 || (numbered != 0 && numbered != files_.size())) {
+    if (sets.size() > 1 || (numbered != 0 && numbered != files.size())) {
       Fail(ErrorKind::kContents, "has no index, and files of more than one checkpoint: " +
-                                     Listed(files_) + "; name one file, or leave one set there");
+                                     Listed(files) + "; name one file, or leave one set there");
     }
     for (const auto& [set, numbers] : sets) {
       for (std::uint64_t i = 1; i <= std::min<std::uint64_t>(set.second, kMostFilesRead); ++i) {
         if (numbers.contains(i)) continue;
         Fail(ErrorKind::kContents, "has no file " + std::to_string(i) + " of " +
-                                       std::to_string(set.second) + ", as " + files_.front() +
+                                       std::to_string(set.second) + ", as " + files.front() +
                                        " is numbered; fetch that file too");
       }
     }
-    if (files_.size() > kMostFilesRead) {
-      Fail(ErrorKind::kUnsupported, "has " + std::to_string(files_.size()) + " " +
+    if (files.size() > kMostFilesRead) {
+      Fail(ErrorKind::kUnsupported, "has " + std::to_string(files.size()) + " " +
                                         std::string(ending) + " files; at most " +
                                         std::to_string(kMostFilesRead) + " are read");
     }
-    chosen_.shards = files_;
-    if (files_.size() > 1) {
+    chosen_.shards = files;
+    if (files.size() > 1) {
       chosen_.notes.push_back(words::PathText(directory_) + ": has no index: its " +
-                              std::to_string(files_.size()) + " " + std::string(ending) +
+                              std::to_string(files.size()) + " " + std::string(ending) +
                               " files are read as one checkpoint");
     }
   }

@@ -53,9 +53,12 @@ bool IsPassedOver(std::string_view name) {
 class DirectoryWalker {
  public:
   explicit DirectoryWalker(const CheckpointReader& reader) : reader_(reader) {
-    for (const std::string& path : reader.external_paths()) {
-      read_.insert(path.substr(files::NameBegin(path)));
-    }
+    const std::size_t below = files::Joined(reader.directory(), "").size();
+    for (const std::string& path : reader.external_paths()) read_.insert(path.substr(below));
+    for (const CheckpointPart& part : reader.parts()) directories_.insert(part.directory);
+    // A component that is not read is taken whole.
+    for (const std::string& part : reader.unread())
+      modules_.insert(part.substr(0, part.size() - 1));
   }
 
   OtherFiles Walk() {
@@ -79,7 +82,7 @@ class DirectoryWalker {
         std::any_of(entries.begin(), entries.end(), [](const files::DirectoryEntry& entry) {
           return entry.name == kModules && entry.kind == files::DirectoryEntry::Kind::kFile;
         })) {
-      modules_ = ModulesOf(reader_);
+      modules_.merge(ModulesOf(reader_));
     }
     for (const files::DirectoryEntry& entry : entries) {
       const std::string path = relative + entry.name;
@@ -97,8 +100,8 @@ class DirectoryWalker {
   void File(const std::string& relative, const files::DirectoryEntry& entry) {
     constexpr std::string_view kAnyIndex = ".index.json";
     const std::string path = relative + entry.name;
-    if (relative.empty() && (read_.contains(entry.name) || entry.name == kRecordFile ||
-                             IsIndexName(entry.name) || entry.name == reader_.index())) {
+    if (read_.contains(path) || path == kRecordFile ||
+        (directories_.contains(relative) && IsIndexName(entry.name))) {
       return;
     }
     const bool is_weights = IsWeightsName(entry.name) || entry.name.ends_with(kAnyIndex);
@@ -123,8 +126,9 @@ class DirectoryWalker {
 
   const CheckpointReader& reader_;
   std::set<std::string> modules_;
-  std::set<std::string> read_;
-  std::set<std::string> made_;  // directories that hold something
+  std::set<std::string> read_;         // paths
+  std::set<std::string> directories_;  // of what is read
+  std::set<std::string> made_;         // directories that hold something
   OtherFiles others_;
 };
 

@@ -23,13 +23,31 @@
 namespace tensorcast::checkpoint {
 
 struct CheckpointShard {
-  std::string name;                             // in the directory
+  std::string name;                             // its path in the directory
   std::string written_name;                     // in a directory that is made of it
+  std::uint32_t part = 0;                       // of the checkpoint's
   std::map<std::string, std::string> metadata;  // its __metadata__
   std::uint64_t bytes = 0;                      // of the file
   std::size_t tensors = 0;                      // in the contents, shard by shard
 };
 
+// What has files of weights, an index and a configuration of its own: a checkpoint is one, a
+// pipeline has several.
+struct CheckpointPart {
+  std::string directory;  // below the checkpoint's: "unet/"; that of the checkpoint is empty
+  CheckpointFiles files;
+  std::optional<files::FileStatus> index;  // its status when it was opened
+
+  // The path of its index; empty if it has none.
+  std::string IndexPath() const { return files.index.empty() ? "" : directory + files.index; }
+  // The same in a directory that is made of it.
+  std::string WrittenIndexPath() const {
+    if (files.index.empty()) return {};
+    return directory + (files.is_torch ? WrittenName(files.index) : files.index);
+  }
+};
+
+// A pipeline's tensors have their component's name before their own: "unet/conv_in.weight".
 // The contents have the tensors of all files, file by file in the order of their names, each file's
 // in the order of its data; TensorInfo::shard is an index into shards(). Their metadata is that of
 // all files, of a key with several values the first.
@@ -51,27 +69,31 @@ class CheckpointReader final : public formats::TensorReader {
   // All that is read of the directory must lie in it.
   const files::Enclosure& enclosure() const { return enclosure_; }
   std::span<const CheckpointShard> shards() const { return shards_; }
-  // The name of its index; empty if it has none.
-  const std::string& index() const { return files_.index; }
-  // The same in a directory that is made of it.
-  std::string written_index() const {
-    return files_.is_torch && !files_.index.empty() ? WrittenName(files_.index) : files_.index;
-  }
+  std::span<const CheckpointPart> parts() const { return parts_; }
+  bool IsPipeline() const { return !parts_.front().directory.empty(); }
+  // The components whose weights are quantised: none of them is read, "transformer/".
+  const std::vector<std::string>& unread() const { return unread_; }
 
  private:
-  void AddShard(const std::string& name);
-  void AddOpenedShard(const std::string& name, const formats::OpenOptions& options);
-  void HoldAgainstIndex();
+  void Open(CheckpointPart part, const formats::OpenOptions& options);
+  void AddShard(const CheckpointPart& part, const std::string& name);
+  void AddOpenedShard(const CheckpointPart& part, const std::string& name,
+                      const formats::OpenOptions& options);
+  void HoldAgainstIndex(const std::vector<std::uint32_t>& by_name, std::uint32_t part);
   std::vector<std::uint32_t> ByName() const;
 
   std::string directory_;
   files::Enclosure enclosure_;
+  // The files that say how tensors are meant, whether they are there or not.
+  std::vector<std::string> Configurations() const;
   std::vector<std::optional<files::FileStatus>> StatusOfConfigurations() const;
 
+  std::vector<std::string> components_;  // of a pipeline
   // Their status when the checkpoint was opened, before anything was read.
   std::vector<std::optional<files::FileStatus>> configurations_;
-  CheckpointFiles files_;
-  std::optional<files::FileStatus> index_;
+  std::vector<CheckpointPart> parts_;
+  std::vector<std::string> unread_;
+  std::vector<std::string> notes_;
   formats::FileContents contents_;
   std::vector<CheckpointShard> shards_;
   // Of each shard: its bytes, and where in them each tensor's data begins ...

@@ -7,14 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_files.h"
+#include "checkpoint/pipeline.h"
 #include "files/error.h"
 #include "files/file_status.h"
 #include "files/named_file.h"
@@ -52,6 +53,7 @@ void ForEachShard(Contents& contents, const Sharding& sharding, Take take) {
     part.tensors.reserve(tensors[shard].size());
     for (const std::uint32_t i : tensors[shard]) {
       part.tensors.push_back(std::move(contents.tensors[i]));
+      part.tensors.back().name = NameInShard(sharding.shards[shard], part.tensors.back().name);
     }
     take(shard, std::move(part), tensors[shard]);
   }
@@ -82,24 +84,30 @@ bool IsRepository(std::string_view name) {
          std::end(kRepositories);
 }
 
-// The index of the output: the input's, with another total and another map.
+// An index of the output: the input's, with another total and another map.
 class OutputIndex {
  public:
   OutputIndex(const CheckpointReader& reader, const formats::FileContents& contents,
-              const Sharding& sharding)
-      : tensors_(contents.tensors), sharding_(sharding), order_(contents.tensors.size()) {
-    std::iota(order_.begin(), order_.end(), 0u);
+              const Sharding& sharding, const WrittenIndex& index)
+      : tensors_(contents.tensors),
+        sharding_(sharding),
+        below_(DirectoryOfShard(index.path).size()) {
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
+      const std::string& shard = sharding.shards[sharding.shard_of[i]];
+      if (DirectoryOfShard(shard) == DirectoryOfShard(index.path)) order_.push_back(i);
+    }
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return tensors_[a].name < tensors_[b].name;
     });
     std::uint64_t total = 0, values = 0;
-    for (const formats::TensorInfo& info : tensors_) {
-      total += info.bytes;
-      values += info.elements;
+    for (const std::uint32_t i : order_) {
+      total += tensors_[i].bytes;
+      values += tensors_[i].elements;
     }
-    const std::string old = files::Joined(reader.directory(), reader.index());
+    const std::string of_input = reader.parts()[index.part].IndexPath();
+    const std::string old = files::Joined(reader.directory(), of_input);
     json::JsonText text(
-        old, reader.index().empty()
+        old, of_input.empty()
                  ? std::string(kEmptyIndex)
                  : ReadText(*files::OpenNamedFile(old, reader.enclosure(), 0), kMostIndexBytes));
     if (const std::optional<std::string> metadata = text.Find("metadata");
@@ -138,8 +146,8 @@ class OutputIndex {
     std::string_view before = "{\n    ";
     for (const std::uint32_t i : order_) {
       take(before);
-      take(json::JsonString(tensors_[i].name) + ": " +
-           json::JsonString(sharding_.shards[sharding_.shard_of[i]]));
+      take(json::JsonString(tensors_[i].name.substr(below_)) + ": " +
+           json::JsonString(sharding_.shards[sharding_.shard_of[i]].substr(below_)));
       before = ",\n    ";
     }
     take(order_.empty() ? "{}" : "\n  }");
@@ -148,6 +156,7 @@ class OutputIndex {
 
   const std::vector<formats::TensorInfo>& tensors_;
   const Sharding& sharding_;
+  const std::size_t below_;  // what is left away of paths and names: those of its directory
   std::vector<std::uint32_t> order_;
   std::string head_;
   std::string tail_;
@@ -162,7 +171,8 @@ class CheckpointWriter final : public formats::TensorWriter {
       : interrupted_(interrupted),
         input_(reader.directory()),
         directory_(path, input_, bytes,
-                   extras.others.copied.size() + extras.texts.size() + sharding.shards.size() + 1,
+                   extras.others.copied.size() + extras.texts.size() + sharding.shards.size() +
+                       sharding.indexes.size() + 1,
                    options, WhyNotReplaced,
                    [interrupted] { files::StopIfInterrupted(interrupted); }),
         like_weights_(files::PermissionsOfOutput(files::Joined(directory_.staging().path(), ""),
@@ -170,12 +180,13 @@ class CheckpointWriter final : public formats::TensorWriter {
         notes_(extras.notes),
         reading_hint_(formats::SafetensorsReadingHint(contents.tensors)) {
     for (const std::string& name : extras.others.directories) directory_.Add(name);
+    for (const std::string& shard : sharding.shards) AddDirectoryOf(shard, extras.others);
     Say(reader, extras.others);
     if (options.begun.empty()) {
       WriteOthers(reader, extras);
-      if (!sharding.index.empty()) {
-        OutputIndex(reader, contents, sharding)
-            .Write(files::Joined(directory_.path(), sharding.index), Within(sharding.index));
+      for (const WrittenIndex& index : sharding.indexes) {
+        OutputIndex(reader, contents, sharding, index)
+            .Write(files::Joined(directory_.path(), index.path), Within(index.path));
       }
     }
     places_.resize(contents.tensors.size());
@@ -227,6 +238,16 @@ class CheckpointWriter final : public formats::TensorWriter {
     std::vector<std::string> inputs = reader.external_paths();
     inputs.push_back(reader.directory());
     return inputs;
+  }
+
+  // A component may hold nothing but weights.
+  void AddDirectoryOf(const std::string& shard, const OtherFiles& others) {
+    const std::string below(DirectoryOfShard(shard));
+    if (below.empty()) return;
+    const std::string name = below.substr(0, below.size() - 1);
+    if (std::ranges::count(others.directories, name) == 0 && made_.insert(name).second) {
+      directory_.Add(name);
+    }
   }
 
   // A file of the directory, by its path in it, is made where the directory is, no more open to
@@ -302,6 +323,7 @@ class CheckpointWriter final : public formats::TensorWriter {
   const std::string input_;
   files::OutputDirectory directory_;  // outlives the files in it
   const unsigned like_weights_;
+  std::set<std::string> made_;  // directories beside those of the files that are copied
   std::vector<std::unique_ptr<files::ByteSource>> copied_;
   std::vector<std::unique_ptr<formats::TensorWriter>> shards_;
   std::vector<std::uint32_t> shard_of_;  // each tensor's
@@ -326,7 +348,7 @@ std::uint64_t ShardBytes(const std::string& path, const formats::FileContents& c
 std::string WhyNotReplaced(const std::string& path) {
   constexpr std::string_view kModelConfig = "config.json";
   const std::vector<files::DirectoryEntry> entries = files::ListDirectory(path);
-  bool has_weights = false, has_config = false;
+  bool has_weights = false, has_config = false, has_components = false;
   for (const files::DirectoryEntry& entry : entries) {
     if (IsRepository(entry.name)) return "holds " + entry.name;
     for (const std::string_view name : kRepositories) {
@@ -337,8 +359,10 @@ std::string WhyNotReplaced(const std::string& path) {
     const bool is_file = entry.kind == files::DirectoryEntry::Kind::kFile;
     has_weights = has_weights || (is_file && entry.name.ends_with(kSafetensorsEnding));
     has_config = has_config || (is_file && entry.name == kModelConfig);
+    has_components = has_components || (is_file && entry.name == kPipelineFile);
   }
   if (entries.empty() || has_weights) return {};
+  if (has_components && NamesPipeline(files::Joined(path, kPipelineFile))) return {};
   if (has_config && NamesModel(files::Joined(path, kModelConfig))) return {};
   return "holds " + words::PathText(entries.front().name) + " and no checkpoint";
 }

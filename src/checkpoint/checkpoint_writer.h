@@ -18,18 +18,32 @@
 
 namespace tensorcast::checkpoint {
 
-// Which file each tensor of an output goes into.
-struct Sharding {
-  std::vector<std::string> shards;                           // their names
-  std::vector<std::map<std::string, std::string>> metadata;  // the __metadata__ of each
-  std::vector<std::uint32_t> shard_of;                       // each tensor's
-  std::string index;  // the name of the file that lists them; empty: there is none
+// An index of an output: of the files in its directory.
+struct WrittenIndex {
+  std::string path;        // in the output
+  std::uint32_t part = 0;  // of the input's, whose index it is made of
 };
 
-// The files of the input, each with its name and its metadata, as long as none comes to hold
-// nothing; then they are numbered anew. With `max_shard_bytes` the tensors are put into files in
-// their order, as Hugging Face's libraries do, each with all the metadata. Throws Error (arguments)
-// where that would be very many.
+// Which file each tensor of an output goes into.
+struct Sharding {
+  std::vector<std::string> shards;                           // their paths in the output
+  std::vector<std::map<std::string, std::string>> metadata;  // the __metadata__ of each
+  std::vector<std::uint32_t> shard_of;                       // each tensor's
+  std::vector<WrittenIndex> indexes;                         // of several files
+};
+
+// The directory of a path, with a slash; what a pipeline's tensors have before their own names.
+inline std::string_view DirectoryOfShard(std::string_view path) {
+  return path.substr(0, path.rfind('/') + 1);
+}
+// A tensor's name in a file of this path. Throws Error (arguments) where it is none of the
+// component that the file is of.
+std::string NameInShard(const std::string& shard, const std::string& tensor);
+
+// The files of the input, each with its name and its metadata, as long as none of a checkpoint, or
+// of a pipeline's component, comes to hold nothing; then its files are numbered anew. With
+// `max_shard_bytes` the tensors are put into files in their order, as Hugging Face's libraries do,
+// each with all the metadata. Throws Error (arguments) where that would be very many.
 Sharding ShardsOf(const CheckpointReader& reader, const formats::FileContents& contents,
                   std::uint64_t max_shard_bytes);
 

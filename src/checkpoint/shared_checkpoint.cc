@@ -58,7 +58,9 @@ class SharedCheckpoint final : public formats::TensorWriter {
     formats::FileContents part;
     part.metadata = sharding_.metadata[shard];
     for (std::size_t i = 0; i < sharding_.shard_of.size(); ++i) {
-      if (sharding_.shard_of[i] == shard) part.tensors.push_back(contents_.tensors[i]);
+      if (sharding_.shard_of[i] != shard) continue;
+      part.tensors.push_back(contents_.tensors[i]);
+      part.tensors.back().name = NameInShard(sharding_.shards[shard], part.tensors.back().name);
     }
     return part;
   }

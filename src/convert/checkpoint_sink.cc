@@ -125,6 +125,12 @@ class CheckpointSink final : public Sink {
         }
       }
     }
+    for (const auto& component : contents.component_types) {
+      const std::string config = component.first + kConfig;
+      Edit(config, has(config), extras, [&](checkpoint::ModelConfig& edited) {
+        if (component.second != DataType::kUndefined) edited.SetType(component.second);
+      });
+    }
     for (const auto& [name, text] : contents.quantization_files) extras.texts[name] = text;
     Edit(kConfig, has(kConfig), extras, [&](checkpoint::ModelConfig& config) {
       if (contents.model_type != DataType::kUndefined) config.SetType(contents.model_type);

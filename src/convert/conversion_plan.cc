@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
@@ -17,6 +18,7 @@
 #include "core/failure.h"
 #include "core/given.h"
 #include "files/error.h"
+#include "files/system_directory.h"
 #include "scale/scale_search.h"
 
 namespace tensorcast::convert {
@@ -34,6 +36,18 @@ std::string ReadTwiceText(const FilePlan& plan) {
   if (count == 0) return {};
   return words::CountText(static_cast<std::uint64_t>(count), "tensor") +
          (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
+}
+
+// Where nothing can be renamed.
+void CheckRenamed(const Request& request, const PlannedFile& file) {
+  std::string why;
+  if (file.sink->has_graph()) why = "the tensors of a model are named by its graph";
+  if (formats::HasEnding(file.output, ".npy")) why = "an .npy holds one tensor, which has no name";
+  if (!request.repack.empty()) {
+    why = "weights are put into another layout under their own names; rename before that, or after";
+  }
+  if (why.empty()) return;
+  throw Error(ErrorKind::kArguments, words::PathText(file.output) + ": " + why, file.output);
 }
 
 // What the request asks of an output that this one has not.
@@ -55,6 +69,18 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
                 words::PathText(file.output) + ": a model's scales do not follow the rule " +
                     std::string(ScaleRuleName(*request.scale_rule)) + "; it is for tensor files",
                 file.output);
+  }
+  if (!request.renames.empty()) CheckRenamed(request, file);
+  const checkpoint::CheckpointReader* const checkpoint = survey.opened.checkpoint;
+  if (checkpoint != nullptr && checkpoint->IsPipeline() &&
+      (!request.repack.empty() || HasScaledGoal(SelectionOf(request)))) {
+    throw Error(
+        ErrorKind::kUnsupported,
+        words::PathText(file.input) +
+            ": the weights of a pipeline become element types alone; for a scaled format "
+            "convert one of its components, " +
+            words::PathText(files::Joined(file.input, checkpoint->parts().front().directory)),
+        file.input);
   }
   const bool is_directory =
       survey.opened.checkpoint != nullptr && checkpoint::IsDirectoryName(file.output);
@@ -113,20 +139,25 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   state->interrupt->Set(settings.interrupted);
   const SelectionRequest selection = SelectionOf(request);
   const Opening opening = OpeningOf(*state);
+  naming::Renames renames = RenamesOf(request);
   std::vector<Survey> surveys;
+  std::vector<NewNames> new_names;
   std::vector<Matching> matchings;
   for (const RequestedFile& names : request.files) {
     PlannedFile& file = state->files.emplace_back();
     const Survey& survey = surveys.emplace_back(OpenSurvey(names.input, opening));
     file.input = names.input;
     file.output = names.output;
-    file.sink = OpenSink(names.output, survey.opened, request.like, request.scale_rule, opening);
+    const NewNames& written_as = new_names.emplace_back(survey, renames);
+    file.sink = OpenSink(names.output, survey.opened, written_as, request.like, request.scale_rule,
+                         opening);
     CheckRequest(request, file, survey);
     file.input_bytes = survey.reader().file_bytes();
     file.input_tensors = survey.tensors().size();
   }
   for (const Survey& survey : surveys) matchings.emplace_back(survey, selection);
   RequireMatches(matchings, selection);
+  RequireRenamed(renames, surveys);
   std::vector<std::vector<bool>> written = WrittenOf(*state, surveys, selection);
   for (std::size_t i = 0; i < surveys.size(); ++i) {
     PlannedFile& file = state->files[i];
@@ -142,7 +173,10 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
                              words::CountText(file.input_tensors, "tensor") +
                              " are selected; no other is written");
     }
-    file.plan = PlanFile(surveys[i], std::move(decided), *file.sink, file.output);
+    if (new_names[i].HasAny()) {
+      state->notes.push_back(words::PathText(file.input) + ": " + new_names[i].Text(surveys[i]));
+    }
+    file.plan = PlanFile(surveys[i], std::move(decided), *file.sink, file.output, new_names[i]);
     if (!file.plan.config.note.empty()) {
       state->notes.push_back(words::PathText(file.output) + ": " + file.plan.config.note);
     }
@@ -307,6 +341,7 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
   const formats::TensorInfo& tensor = file.TensorOf(place);
   planned.tensor = job.output;
   planned.name = tensor.name;
+  planned.written_as = file.plan.NameOf(job.tensor);
   planned.shape = tensor.shape;
   planned.from = tensor.type;
   planned.to = file.TypeMade(place);
@@ -325,7 +360,7 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
   } else if (planned.action == Action::kCopy) {
     planned.bytes_after = tensor.bytes;
   } else if (job.scaled) {
-    AddMade(job.scaled, scale::TensorsOf(job.scaled, tensor.name, tensor.shape, tensor.type),
+    AddMade(job.scaled, scale::TensorsOf(job.scaled, planned.written_as, tensor.shape, tensor.type),
             planned);
   } else if (planned.action != Action::kPrint) {
     planned.bytes_after = StorageBytes(planned.to, tensor.elements);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "convert/text_jobs.h"
 #include "core/shape.h"
 #include "files/error.h"
+#include "scale/fused_names.h"
 #include "scale/scale_companions.h"
 
 namespace tensorcast::convert {
@@ -82,6 +85,7 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
     if (format != output.metadata.end() && format->second == "mlx") format->second = "pt";
   }
   output.model_type = plan.config.model_type;
+  output.component_types = plan.config.component_types;
   output.quantization_config = plan.config.texts.quantization_config;
   output.quantization_files = plan.config.texts.files;
   for (const auto& [key, text] : plan.config.texts.metadata) output.metadata[key] = text;
@@ -92,7 +96,7 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
         output.scaled.push_back({output.tensors.size(), job.scaled.axis});
       }
       const formats::TensorInfo& info = input.tensors[job.tensor];
-      AddScaled(info, scale::TensorsOf(job.scaled, info.name, info.shape, info.type),
+      AddScaled(info, scale::TensorsOf(job.scaled, plan.NameOf(job.tensor), info.shape, info.type),
                 output.tensors);
       continue;
     }
@@ -101,6 +105,7 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
       continue;
     }
     formats::TensorInfo& info = output.tensors.emplace_back(input.tensors[job.tensor]);
+    if (!plan.names.empty()) info.name = plan.names[job.tensor];
     if (const auto text = plan.texts.find(job.output); text != plan.texts.end()) {
       info.text = text->second;
     }
@@ -166,14 +171,69 @@ void PlanRepacked(const Survey& survey, Repacked repacked, const Sink& sink,
   AddJobs(*plan.reader, survey.path, &*left, plan);
   plan.globals = std::make_unique<SharedGlobals>();
   if (sink.holds_scaled_weights()) {
-    plan.config = ConfigOf(*plan.reader, survey.scales, output, plan);
+    plan.config = ConfigOf(*plan.reader, survey.scales, output, plan, {});
   }
+}
+
+// Of the tensors that are left, or of all.
+void SetNames(const Survey& survey, const NewNames& names,
+              const std::optional<std::vector<std::size_t>>& left, FilePlan& plan) {
+  const std::size_t count = survey.tensors().size();
+  plan.names.resize(count);
+  for (std::size_t k = 0; k < (left ? left->size() : count); ++k) {
+    const std::size_t i = left ? (*left)[k] : k;
+    const bool is_applied = plan.scaled != nullptr && plan.scaled->applied(i) != nullptr;
+    plan.names[i] = is_applied ? names.Plain(i) : names.Stored(survey, i);
+  }
+}
+
+// Refuses names that two tensors of the output would have, and those by which a scaled weight
+// would be another than the one it was taken for.
+void CheckNames(const std::string& path, const FilePlan& plan) {
+  if (plan.names.empty()) return;
+  const std::vector<formats::TensorInfo>& tensors = plan.reader->contents().tensors;
+  std::vector<std::pair<std::string, std::size_t>> made;  // with the tensor of the input
+  for (const TensorJob& job : plan.jobs) {
+    const formats::TensorInfo& info = tensors[job.tensor];
+    const std::string& name = plan.NameOf(job.tensor);
+    if (!job.scaled) {
+      made.emplace_back(name, job.tensor);
+      continue;
+    }
+    std::string why = scale::WhyNot(job.scaled, name, info.shape);
+    if (why.empty() && job.scaled.HasGlobal()) {
+      const auto was = scale::FusedPartOf(info.name), is = scale::FusedPartOf(name);
+      if (was.has_value() != is.has_value() || (was && was->module != is->module)) {
+        why =
+            "runtimes tell by names which weights share a scale; rename in a conversion --to same "
+            "before this one";
+      }
+    }
+    if (!why.empty()) {
+      throw Error(ErrorKind::kArguments,
+                  words::PathText(path) + ": " + words::EscapeName(info.name) +
+                      " cannot be written as " + words::EscapeName(name) + ": " + why,
+                  info.name);
+    }
+    for (scale::WrittenTensor& one : scale::TensorsOf(job.scaled, name, info.shape, info.type)) {
+      made.emplace_back(std::move(one.name), job.tensor);
+    }
+  }
+  std::ranges::sort(made);
+  const auto twice = std::ranges::adjacent_find(
+      made, {}, [](const auto& one) -> const std::string& { return one.first; });
+  if (twice == made.end()) return;
+  throw Error(ErrorKind::kArguments,
+              words::PathText(path) + ": " + words::EscapeName(tensors[twice->second].name) +
+                  " and " + words::EscapeName(tensors[std::next(twice)->second].name) +
+                  " would both be written as " + words::EscapeName(twice->first),
+              tensors[twice->second].name);
 }
 
 }  // namespace
 
 FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
-                  const std::string& output) {
+                  const std::string& output, const NewNames& names) {
   FilePlan plan;
   plan.decisions = std::move(decided.decisions);
   plan.fused = std::move(decided.fused.files);
@@ -195,14 +255,23 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
   if (decided.only) left = {*decided.only};
   plan.reader = std::move(values.reader);
   plan.scaled = values.scaled;
-  sink.Arrange(plan.reader->contents(), left);
+  if (names.HasAny()) {
+    SetNames(survey, names, left, plan);
+    sink.Arrange(names.ContentsOf(plan.reader->contents()), left);
+  } else {
+    sink.Arrange(plan.reader->contents(), left);
+  }
   AddJobs(*plan.reader, survey.path, left ? &*left : nullptr, plan);
   CheckScaled(sink, output, plan.jobs);
+  CheckNames(survey.path, plan);
   plan.globals = std::make_unique<SharedGlobals>(
       GlobalsOf(*plan.reader, WithGlobals(plan.decisions), plan.fused));
   if (sink.holds_scaled_weights()) {
-    plan.config = ConfigOf(*plan.reader, survey.scales, output, plan);
+    plan.config = ConfigOf(*plan.reader, survey.scales, output, plan, names);
     if (!decided.asks_for_type) plan.config.model_type = DataType::kUndefined;
+    if (survey.opened.checkpoint != nullptr && survey.opened.checkpoint->IsPipeline()) {
+      plan.config.component_types = ComponentTypes(*survey.opened.checkpoint, survey.scales, plan);
+    }
   }
   return plan;
 }

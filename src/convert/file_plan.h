@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "convert/decide.h"
+#include "convert/new_names.h"
 #include "convert/runner.h"
 #include "convert/selection.h"
 #include "convert/shared_globals.h"
@@ -30,6 +31,8 @@ struct FilePlan {
   const scale::ScaledReader* scaled = nullptr;  // the reader, where it applies scales
   std::vector<Decision> decisions;              // of each of the input's tensors
   std::vector<TensorJob> jobs;                  // one for each of the output's, in its order
+  // Of each of the reader's tensors the name in the output; empty: they keep theirs.
+  std::vector<std::string> names;
   // What the texts that jobs make will take, where the sink must know it; by job.
   std::map<std::size_t, text::TextSize> texts;
   OutputConfig config;  // of the scaled weights that are made
@@ -39,11 +42,16 @@ struct FilePlan {
   bool repacks_all = false;  // no weight stays in the one it had
   std::vector<FusedFile> fused;
   std::unique_ptr<SharedGlobals> globals;  // of jobs that make global scales
+
+  // What a tensor of the reader's is called in the output.
+  const std::string& NameOf(std::size_t tensor) const {
+    return names.empty() ? reader->contents().tensors[tensor].name : names[tensor];
+  }
 };
 
 // The jobs of what is decided, and what serves them. Throws files::Error.
 FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
-                  const std::string& output);
+                  const std::string& output, const NewNames& names = {});
 
 // Refuses scaled weights in an output that cannot hold them: none (unsupported), or none in the
 // layout of models (arguments). Throws files::Error.

@@ -115,9 +115,11 @@ class GgufExample {
 class GgufSink final : public Sink {
  public:
   GgufSink(std::string path, const formats::FileContents& contents,
-           std::optional<GgufExample> example, std::optional<ScaleRule> rule)
+           std::optional<formats::FileContents> renamed, std::optional<GgufExample> example,
+           std::optional<ScaleRule> rule)
       : path_(std::move(path)),
-        contents_(contents),
+        renamed_(std::move(renamed)),
+        contents_(renamed_ ? *renamed_ : contents),
         example_(std::move(example)),
         rule_(rule),
         architecture_(ArchitectureOf(example_ ? example_->contents() : contents)) {}
@@ -269,6 +271,7 @@ class GgufSink final : public Sink {
   }
 
   const std::string path_;
+  const std::optional<formats::FileContents> renamed_;  // the input's tensors under new names
   const formats::FileContents& contents_;
   const std::optional<GgufExample> example_;
   const std::optional<ScaleRule> rule_;  // of scales, that is asked for
@@ -278,11 +281,13 @@ class GgufSink final : public Sink {
 }  // namespace
 
 std::unique_ptr<Sink> OpenGgufSink(const std::string& path, const formats::FileContents& input,
-                                   const std::string& like, std::optional<ScaleRule> rule,
-                                   const Opening& opening) {
+                                   const NewNames& names, const std::string& like,
+                                   std::optional<ScaleRule> rule, const Opening& opening) {
   std::optional<GgufExample> example;
   if (!like.empty()) example.emplace(like, opening);
-  return std::make_unique<GgufSink>(path, input, std::move(example), rule);
+  std::optional<formats::FileContents> renamed;
+  if (names.HasAny()) renamed = names.ContentsOf(input);
+  return std::make_unique<GgufSink>(path, input, std::move(renamed), std::move(example), rule);
 }
 
 }  // namespace tensorcast::convert

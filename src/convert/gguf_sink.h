@@ -16,8 +16,8 @@ namespace tensorcast::convert {
 // `rule`: the one of scales that is asked for, if one is, which has to be that of GGUF's blocks.
 // Throws files::Error.
 std::unique_ptr<Sink> OpenGgufSink(const std::string& path, const formats::FileContents& input,
-                                   const std::string& like, std::optional<ScaleRule> rule,
-                                   const Opening& opening);
+                                   const NewNames& names, const std::string& like,
+                                   std::optional<ScaleRule> rule, const Opening& opening);
 
 }  // namespace tensorcast::convert
 

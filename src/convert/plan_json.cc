@@ -45,6 +45,9 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
   const formats::TensorInfo& tensor = file.TensorOf(place);
   Json json = Json::object();
   json["name"] = BytesJson(tensor.name);
+  if (const std::string& name = file.plan.NameOf(job.tensor); name != tensor.name) {
+    json["written_as"] = BytesJson(name);
+  }
   json["tensor"] = job.tensor;
   json["shape"] = tensor.shape;
   json["from"] = TypeJson(tensor.type);
@@ -62,8 +65,8 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
     json["made"] = {{"format", job.scaled.format->name},
                     {"layout", job.scaled.dialect->layout},
                     {"scale", scale::RuleName(*job.scaled.format, job.scaled.rule)},
-                    {"tensors", MadeJson(scale::TensorsOf(job.scaled, tensor.name, tensor.shape,
-                                                          tensor.type))}};
+                    {"tensors", MadeJson(scale::TensorsOf(job.scaled, file.plan.NameOf(job.tensor),
+                                                          tensor.shape, tensor.type))}};
     if (job.scaled.rotation != 0) json["made"]["rotated_columns"] = job.scaled.rotation;
     if (job.scaled.IsOfModel()) {
       json["made"]["axis"] = job.scaled.axis ? Json(*job.scaled.axis) : Json();

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,36 +21,36 @@ namespace {
 // Where it shares the embedding's weight it has no tensor, and is a linear layer all the same.
 constexpr std::string_view kLmHead = "lm_head";
 
+// What stands before the last dot; without one all of it.
+std::string ParentOf(const std::string& name) {
+  return name.substr(0, std::min(name.rfind('.'), name.size()));
+}
+
 // A weight that is stored transposed is a parameter of the experts' own module.
-std::string ModuleOfScaled(const scale::ScaledWeight& weight) {
-  if (!weight.reading.IsTransposed()) return std::string(naming::ModuleOf(weight.name));
-  return weight.name.substr(0, std::min(weight.name.rfind('.'), weight.name.size()));
+std::string ModuleOfScaled(const scale::ScaledWeight& weight, const std::string& name) {
+  if (!weight.reading.IsTransposed()) return std::string(naming::ModuleOf(name));
+  return ParentOf(name);
 }
 
 bool IsLmHead(std::string_view module) { return module == kLmHead || module.ends_with(".lm_head"); }
 
 // Some of what is called an embedding is a linear layer ("embeddings_project"), and nothing but the
 // model's code tells which.
-bool MayBeLinear(const formats::TensorInfo& info) {
-  if (naming::ModuleOf(info.name) == info.name || info.shape.size() != 2) return false;
-  const naming::WeightRole role = naming::RoleOf(info.name, info.shape);
+bool MayBeLinear(std::string_view name, std::span<const std::uint64_t> shape) {
+  if (naming::ModuleOf(name) == name || shape.size() != 2) return false;
+  const naming::WeightRole role = naming::RoleOf(name, shape);
   return role == naming::WeightRole::kLinear || role == naming::WeightRole::kHead ||
          role == naming::WeightRole::kRouter || role == naming::WeightRole::kEmbedding;
 }
 
 // The module of stacked experts, "mlp.experts" of "mlp.experts.down_proj"; empty if it is of none.
-std::string ExpertsModule(const formats::TensorInfo& info) {
-  if (info.shape.size() < 3 || naming::RoleOf(info.name, info.shape) != naming::WeightRole::kLinear)
-    return {};
-  return info.name.substr(0, std::min(info.name.rfind('.'), info.name.size()));
+std::string ExpertsModule(const std::string& name, std::span<const std::uint64_t> shape) {
+  if (shape.size() < 3 || naming::RoleOf(name, shape) != naming::WeightRole::kLinear) return {};
+  return ParentOf(name);
 }
 
 void AddOnce(std::vector<std::string>& modules, const std::string& module) {
   if (modules.empty() || modules.back() != module) modules.push_back(module);
-}
-
-std::string ParentOf(const std::string& module) {
-  return module.substr(0, std::min(module.rfind('.'), module.size()));
 }
 
 // Experts of which some are made scaled are no module that is left alone.
@@ -73,7 +75,7 @@ void RemoveParents(scale::QuantisedModules& modules) {
 }  // namespace
 
 scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const InputScales& scales,
-                                  const FilePlan& plan) {
+                                  const FilePlan& plan, bool by_new_names) {
   std::unordered_map<std::size_t, const scale::ScaledWeight*> scaled;  // by codes
   for (const scale::ScaledTensor& one : scales.companions.scaled)
     scaled.emplace(one.tensor, nullptr);
@@ -86,8 +88,11 @@ scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const Inp
     const formats::TensorInfo& info = reader.contents().tensors[job.tensor];
     const auto found = scaled.find(job.tensor);
     const scale::ScaledWeight* const weight = found != scaled.end() ? found->second : nullptr;
+    const std::string& name = by_new_names        ? plan.NameOf(job.tensor)
+                              : weight != nullptr ? weight->name
+                                                  : info.name;
     const std::string module =
-        weight != nullptr ? ModuleOfScaled(*weight) : std::string(naming::ModuleOf(info.name));
+        weight != nullptr ? ModuleOfScaled(*weight, name) : std::string(naming::ModuleOf(name));
     if (job.repacked != nullptr) {
       auto group =
           std::ranges::find(modules.written, job.repacked->form(), &scale::WrittenGroup::form);
@@ -106,12 +111,12 @@ scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const Inp
     } else if (found != scaled.end()) {
       AddOnce(modules.freed, module);
       AddOnce(modules.plain, module);
-    } else if (MayBeLinear(info)) {
+    } else if (MayBeLinear(name, info.shape)) {
       modules.plain.push_back(module);
     } else if (companions.contains(job.tensor)) {
       continue;
     } else {
-      if (const std::string experts = ExpertsModule(info); !experts.empty()) {
+      if (const std::string experts = ExpertsModule(name, info.shape); !experts.empty()) {
         AddOnce(modules.plain, experts);
       }
       continue;

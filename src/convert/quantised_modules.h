@@ -12,9 +12,10 @@ namespace tensorcast::convert {
 struct FilePlan;     // convert/file_plan.h
 struct InputScales;  // convert/survey.h
 
-// `scales` are the input's as they were found; the plan refers to them no more.
+// `scales` are the input's as they were found; the plan refers to them no more. `by_new_names`: the
+// modules of the output, else of the input.
 scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const InputScales& scales,
-                                  const FilePlan& plan);
+                                  const FilePlan& plan, bool by_new_names);
 
 }  // namespace tensorcast::convert
 

@@ -92,6 +92,12 @@ Json RequestJson(const Request& request) {
   json["only"] = PatternsJson(request.only);
   json["excluded"] = PatternsJson(request.excluded);
   json["select"] = PatternsJson(request.select);
+  json["renames"] = Json::array();
+  for (const RequestedRename& one : request.renames) {
+    json["renames"].push_back({{"from", BytesJson(one.from)},
+                               {"to", BytesJson(one.to)},
+                               {"where", BytesJson(one.where)}});
+  }
   json["keep"] = Json::array();
   for (const Keep keep : request.keep) json["keep"].push_back(KeepName(keep));
   json["all_types"] = request.all_types;
@@ -127,6 +133,11 @@ Request RequestOf(const Place& json) {
   request.only = PatternsOf(json.Member("only"));
   request.excluded = PatternsOf(json.Member("excluded"));
   request.select = PatternsOf(json.Member("select"));
+  const Place renames = json.Member("renames");
+  for (std::size_t i = 0; i < renames.size(); ++i) {
+    request.renames.push_back({renames[i].Member("from").Bytes(), renames[i].Member("to").Bytes(),
+                               renames[i].Member("where").Bytes()});
+  }
   const Place keep = json.Member("keep");
   for (std::size_t i = 0; i < keep.size(); ++i) {
     request.keep.push_back(keep[i].Parsed(ParseKeep, "is not a kind of tensors"));

@@ -33,8 +33,8 @@ class FileSink final : public Sink {
 }  // namespace
 
 std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::OpenedInput& input,
-                               const std::string& like, std::optional<ScaleRule> rule,
-                               const Opening& opening) {
+                               const NewNames& names, const std::string& like,
+                               std::optional<ScaleRule> rule, const Opening& opening) {
   if (!like.empty() && !formats::HasEnding(path, ".gguf")) {
     throw files::Error(core::ErrorKind::kArguments,
                        words::PathText(path) + ": a .gguf alone is made like another file", path);
@@ -47,7 +47,7 @@ std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::Opened
   }
   formats::CheckOutputFormat(path);
   if (formats::HasEnding(path, ".gguf")) {
-    return OpenGgufSink(path, input.reader->contents(), like, rule, opening);
+    return OpenGgufSink(path, input.reader->contents(), names, like, rule, opening);
   }
   return std::make_unique<FileSink>(path);
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "checkpoint/open_tensor_file.h"
+#include "convert/new_names.h"
 #include "convert/runner.h"
 #include "convert/selection.h"
 #include "convert/survey.h"
@@ -103,13 +104,14 @@ class Sink {
 };
 
 // A sink for the ending of `path`, of what `input` is; a checkpoint's directory is written
-// where one is read and the path has the ending of no format, or a slash. `like`: a file whose
+// where one is read and the path has the ending of no format, or a slash. `names`: those that the
+// input's tensors get. `like`: a file whose
 // names, order and keys a .gguf gets, or empty; `rule`: that of scales, where one is asked for.
 // Throws files::Error: unsupported where a model is to be written of tensors that are none's; what
 // opening `like` throws.
 std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::OpenedInput& input,
-                               const std::string& like, std::optional<ScaleRule> rule,
-                               const Opening& opening);
+                               const NewNames& names, const std::string& like,
+                               std::optional<ScaleRule> rule, const Opening& opening);
 
 // The model itself, with tensors stored in other types.
 std::unique_ptr<Sink> OpenModelSink(const std::string& path,

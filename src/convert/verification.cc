@@ -309,8 +309,12 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
     faulty.first = difference.first;
     faulty.is_text = made[i].type == DataType::kString;
   }
-  std::set<std::string_view> faulty;
+  std::set<std::string_view> faulty;  // by the output's names, and by the input's
   for (const FaultyTensor& one : verification.faulty) faulty.insert(one.name);
+  for (const TensorJob& job : file.plan.jobs) {
+    if (!faulty.contains(file.plan.NameOf(job.tensor))) continue;
+    faulty.insert(file.plan.reader->contents().tensors[job.tensor].name);
+  }
   std::erase_if(other_losses, [&](const std::string& name) { return faulty.contains(name); });
   for (std::string& name : other_losses) {
     verification.faulty.push_back({.name = std::move(name), .fault = Fault::kLoss});
@@ -347,32 +351,46 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
   constexpr const char* kScaled =
       "it has scaled weights, of which the types do not tell how they were made";
   if (!output.scales.weights.weights.empty()) fail(kScaled);
-  // Under the names and in the types that the input's tensors have when scales are applied.
-  std::map<std::string_view, DataType> types;
-  for (const TensorInfo& info : input.tensors()) types.emplace(info.name, info.type);
+  // By the names that they are written under, the input's tensors as they are when scales are
+  // applied.
+  struct Known {
+    std::string_view name;
+    DataType type;
+  };
+  std::map<std::string_view, Known> known;
+  naming::Renames renames = RenamesOf(request);
+  const NewNames names_made(input, renames);
+  const auto written_as = [&](std::size_t tensor, std::string_view name) {
+    return names_made.HasAny() ? std::string_view(names_made.Plain(tensor)) : name;
+  };
+  for (std::size_t i = 0; i < input.tensors().size(); ++i) {
+    const TensorInfo& info = input.tensors()[i];
+    known.emplace(written_as(i, info.name), Known{info.name, info.type});
+  }
   for (const scale::ScaledWeight& weight : input.scales.weights.weights) {
-    types[weight.name] = DataType::kUndefined;
+    known[written_as(weight.codes, weight.name)] = {weight.name, DataType::kUndefined};
   }
   struct Change {
     std::string_view name;
-    DataType to;
+    DataType from, to;
   };
   std::vector<Change> changes, kept;
   std::map<DataType, std::size_t> counts;
   const bool is_alone = input.tensors().size() == 1 && output.tensors().size() == 1;
   for (const TensorInfo& info : output.tensors()) {
-    auto found = is_alone ? types.begin() : types.find(info.name);
-    if (found == types.end() && output.opened.model != nullptr) {
+    auto found = is_alone ? known.begin() : known.find(info.name);
+    if (found == known.end() && output.opened.model != nullptr) {
       const std::string type(TypeName(info.type));
-      found = types.find(onnx::NameBefore(info.name, type));
-      if (types.contains(onnx::NameBefore(info.name, onnx::kScaleEnding))) fail(kScaled);
+      found = known.find(onnx::NameBefore(info.name, type));
+      if (known.contains(onnx::NameBefore(info.name, onnx::kScaleEnding))) fail(kScaled);
     }
-    if (found == types.end() || info.type == DataType::kUndefined) continue;
-    if (found->second != info.type) {
-      changes.push_back({found->first, info.type});
+    if (found == known.end() || info.type == DataType::kUndefined) continue;
+    const auto& [name, type] = found->second;
+    if (type != info.type) {
+      changes.push_back({name, type, info.type});
       ++counts[info.type];
     } else if (FindType(info.type)->is_float()) {
-      kept.push_back({found->first, info.type});
+      kept.push_back({name, type, info.type});
     }
   }
   if (changes.empty()) return;  // all are copied
@@ -381,8 +399,7 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
   // Each pattern is tried on every name.
   constexpr std::size_t kMostNames = 2000;
   for (const Change& one : changes) {
-    const DataType from = types[one.name];
-    const bool is_taken = from == DataType::kUndefined || FindType(from)->is_float();
+    const bool is_taken = one.from == DataType::kUndefined || FindType(one.from)->is_float();
     // Of a model `to` leaves what it would slow down, which a rule takes all the same.
     if (one.to != request.to->type || !is_taken || output.opened.model != nullptr) {
       request.rules.push_back({naming::GlobLiteral(one.name), one.to});

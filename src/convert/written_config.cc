@@ -13,6 +13,7 @@
 #include "checkpoint/model_config.h"
 #include "convert/file_plan.h"
 #include "convert/quantised_modules.h"
+#include "convert/renamed_config.h"
 #include "convert/survey.h"
 #include "files/error.h"
 #include "scale/written_form.h"
@@ -143,31 +144,44 @@ void KeepDescriptions(const formats::FileContents& contents, const QuantisedModu
   }
 }
 
-// The type of the plain tensors: scales, and codes that stay, say nothing of it.
-DataType ModelTypeOf(const formats::TensorReader& reader, const InputScales& scales,
-                     const FilePlan& plan) {
+// Calls `use` with each job that makes a plain tensor, and the type: scales, and codes that stay,
+// say nothing of the model's.
+template <class Use>
+void ForEachPlain(const formats::TensorReader& reader, const InputScales& scales,
+                  const FilePlan& plan, const Use& use) {
   const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
   std::vector<bool> serves(tensors.size()), holds_codes(tensors.size());
   for (const scale::Companion& one : scales.companions.companions) serves[one.tensor] = true;
   for (const scale::ScaledTensor& one : scales.companions.scaled) holds_codes[one.tensor] = true;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) holds_codes[one.tensor] = true;
-  checkpoint::ModelTypeCount count;
   for (const TensorJob& job : plan.jobs) {
     const formats::TensorInfo& info = tensors[job.tensor];
     const bool stays = job.to.empty();
     if (job.scaled || job.repacked != nullptr || serves[job.tensor] ||
         (stays && holds_codes[job.tensor]))
       continue;
-    count.Add(stays ? info.type : job.to.front(), info.elements);
+    use(job, info, stays ? info.type : job.to.front());
   }
+}
+
+DataType ModelTypeOf(const formats::TensorReader& reader, const InputScales& scales,
+                     const FilePlan& plan) {
+  checkpoint::ModelTypeCount count;
+  ForEachPlain(reader, scales, plan,
+               [&](const TensorJob&, const formats::TensorInfo& info, DataType type) {
+                 count.Add(type, info.elements);
+               });
   return count.Most();
 }
 
 }  // namespace
 
 OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& scales,
-                      const std::string& path, const FilePlan& plan) {
-  QuantisedModules modules = ModulesOf(reader, scales, plan);
+                      const std::string& path, const FilePlan& plan, const NewNames& names) {
+  // Where weights stay quantised what the input says of them is edited, in which layers have their
+  // old names.
+  QuantisedModules modules = ModulesOf(reader, scales, plan, false);
+  if (names.HasAny() && modules.kept.empty()) modules = ModulesOf(reader, scales, plan, true);
   std::string note;
   if (plan.repacks && !modules.written.empty()) note = LeaveForeign(modules);
   OutputConfig config = {WrittenAlone(path, modules), ModelTypeOf(reader, scales, plan), note};
@@ -175,8 +189,30 @@ OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& sc
     const std::map<std::string, std::string> made = config.texts.metadata;
     config.texts = KeptConfig(path, modules, scales.weights.config, std::move(config.texts));
     KeepDescriptions(reader.contents(), modules, made, config.texts);
+    if (names.HasAny()) RenameLayers(reader, scales, plan, names, path, config.texts);
   }
   return config;
+}
+
+std::map<std::string, DataType> ComponentTypes(const checkpoint::CheckpointReader& pipeline,
+                                               const InputScales& scales, const FilePlan& plan) {
+  struct Component {
+    checkpoint::ModelTypeCount count;
+    bool is_cast = false;
+  };
+  std::map<std::string, Component> components;
+  ForEachPlain(*plan.reader, scales, plan,
+               [&](const TensorJob& job, const formats::TensorInfo& info, DataType type) {
+                 const std::uint32_t part = pipeline.shards()[info.shard].part;
+                 Component& one = components[pipeline.parts()[part].directory];
+                 one.count.Add(type, info.elements);
+                 one.is_cast = one.is_cast || !job.to.empty();
+               });
+  std::map<std::string, DataType> types;
+  for (const auto& [directory, one] : components) {
+    if (one.is_cast) types[directory] = one.count.Most();
+  }
+  return types;
 }
 
 }  // namespace tensorcast::convert

@@ -37,43 +37,9 @@ bool IsNamedByFile(const Side& side) {
          file.substr(0, file.rfind('.')) == side.tensors().front().name;
 }
 
-// The names by which A's tensors are looked for in B.
-class Names {
- public:
-  explicit Names(const DiffRequest& request) {
-    for (const RequestedRename& one : request.renames) renames_.emplace_back(one.from, one.to);
-    matches_.resize(renames_.size());
-  }
-
-  std::string Of(std::string_view name) {
-    std::optional<std::string> renamed;
-    for (std::size_t i = 0; i < renames_.size(); ++i) {
-      if (renamed && matches_[i]) continue;
-      std::optional<std::string> found = renames_[i].Apply(name);
-      if (!found) continue;
-      matches_[i] = true;
-      if (!renamed) renamed = std::move(found);
-    }
-    return renamed ? *std::move(renamed) : std::string(name);
-  }
-
-  void RequireMatches(const std::string& path) const {
-    for (std::size_t i = 0; i < renames_.size(); ++i) {
-      if (matches_[i]) continue;
-      throw Error(ErrorKind::kArguments,
-                  "'" + words::EscapeName(renames_[i].from()) + "' matches no tensor of " +
-                      words::PathText(path),
-                  Remedy::kMatchNames, renames_[i].from());
-    }
-  }
-
- private:
-  std::vector<naming::Rename> renames_;
-  std::vector<bool> matches_;
-};
-
 std::vector<TensorPair> ByName(const Side& a, const Side& b, const DiffRequest& request) {
-  Names names(request);
+  naming::Renames renames;
+  for (const RequestedRename& one : request.renames) renames.Add({one.from, one.to});
   const std::vector<std::size_t> of_a = TensorsOf(a), of_b = TensorsOf(b);
   if (request.renames.empty() && of_a.size() == 1 && of_b.size() == 1 &&
       (IsNamedByFile(a) || IsNamedByFile(b))) {
@@ -85,7 +51,7 @@ std::vector<TensorPair> ByName(const Side& a, const Side& b, const DiffRequest& 
   std::vector<TensorPair> pairs;
   pairs.reserve(of_a.size());
   for (const std::size_t i : of_a) {
-    const std::string name = names.Of(a.tensors()[i].name);
+    const std::string name = renames.Apply(a.tensors()[i].name).value_or(a.tensors()[i].name);
     TensorPair& pair = pairs.emplace_back();
     pair.a = i;
     const auto found = places.find(name);
@@ -102,7 +68,12 @@ std::vector<TensorPair> ByName(const Side& a, const Side& b, const DiffRequest& 
     taker = i;
     pair.b = of_b[found->second];
   }
-  names.RequireMatches(a.survey.path);
+  if (const naming::Rename* const idle = renames.Idle()) {
+    throw Error(ErrorKind::kArguments,
+                "'" + words::EscapeName(idle->from()) + "' matches no tensor of " +
+                    words::PathText(a.survey.path),
+                Remedy::kMatchNames, idle->from());
+  }
   for (std::size_t k = 0; k < of_b.size(); ++k) {
     if (!taken[k]) pairs.push_back({std::nullopt, of_b[k]});
   }

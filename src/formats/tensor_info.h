@@ -69,6 +69,8 @@ struct FileContents {
   // The type that a configuration beside these tensors has to name as the model's; kUndefined: that
   // which it names.
   DataType model_type = DataType::kUndefined;
+  // Of a pipeline the same of its components, by their directories.
+  std::map<std::string, DataType> component_types = {};
   // JSON that a configuration beside these tensors has to say of those that are quantised:
   // config.json's member "quantization_config", and whole files by name. Empty: nothing new.
   std::string quantization_config = {};

@@ -53,4 +53,23 @@ std::optional<std::string> Rename::Apply(std::string_view name) const {
   return renamed;
 }
 
+std::optional<std::string> Renames::Apply(std::string_view name) {
+  std::optional<std::string> renamed;
+  for (Noted& one : renames_) {
+    if (renamed && one.has_matched) continue;
+    std::optional<std::string> found = one.rename.Apply(name);
+    if (!found) continue;
+    one.has_matched = true;
+    if (!renamed) renamed = std::move(found);
+  }
+  return renamed;
+}
+
+const Rename* Renames::Idle() const {
+  for (const Noted& one : renames_) {
+    if (!one.has_matched) return &one.rename;
+  }
+  return nullptr;
+}
+
 }  // namespace tensorcast::naming

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,6 +34,25 @@ class Rename {
   NamePattern from_;
   std::string to_;
   std::vector<std::variant<std::string, std::size_t>> pieces_;  // of it: texts, and parts by place
+};
+
+// Several: the first that matches a name wins.
+class Renames {
+ public:
+  void Add(Rename rename) { renames_.push_back({std::move(rename)}); }
+  bool empty() const { return renames_.empty(); }
+
+  // The new name of one that some match; all that do are noted. Throws as Rename::Apply.
+  std::optional<std::string> Apply(std::string_view name);
+  // The first that has matched no name; null: each has.
+  const Rename* Idle() const;
+
+ private:
+  struct Noted {
+    Rename rename;
+    bool has_matched = false;
+  };
+  std::vector<Noted> renames_;
 };
 
 }  // namespace tensorcast::naming

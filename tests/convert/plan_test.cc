@@ -63,6 +63,32 @@ TEST_F(Plans, OfManyFilesAPatternHasToMatchInOne) {
   EXPECT_EQ(error, "'nowhere' matches no tensor");
 }
 
+TEST_F(Plans, OfManyFilesARenameHasToMatchInOne) {
+  Request request;
+  request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {2})}), Path("c.npz")},
+                   {Make("b.npz", {io::Tensor("m.y", DataType::kFloat32, {2}),
+                                   io::Tensor("z", DataType::kFloat32, {})}),
+                    Path("d.npz")}};
+  request.renames = {{"m.*", "*"}, {"re:(.)", "\\1_\\1"}};
+  const ConversionPlan plan = PlanOf(request);
+  ASSERT_EQ(plan.jobs(), 3u);
+  EXPECT_EQ(plan.job(0).written_as, "x_x");
+  EXPECT_EQ(plan.job(1).name, "m.y");
+  EXPECT_EQ(plan.job(1).written_as, "y");
+  EXPECT_EQ(plan.job(2).written_as, "z_z");
+  const auto refusal = [&](std::vector<RequestedRename> renames) {
+    request.renames = std::move(renames);
+    ConversionPlan none;
+    std::string error;
+    EXPECT_EQ(ConversionPlan::Make(request, {}, &none, &error).code(), StatusCode::kBadInput);
+    return error;
+  };
+  EXPECT_EQ(refusal({{"nowhere", "x"}}), "'nowhere' matches no tensor");
+  EXPECT_EQ(refusal({{"z", "m.y"}}), Path("b.npz") + ": m.y and z would both be written as m.y");
+  EXPECT_EQ(refusal({{"x", "[", "file:7"}, {"*", "* *", "file:8"}}),
+            "file:8: '* *' is not a name that '*' can give: nothing there is its * number 2");
+}
+
 TEST_F(Plans, ARuleTakesNothingOnlyWhereItDoesInNoFile) {
   Request request;
   request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {2})}), Path("c.npz")},
@@ -300,6 +326,7 @@ TEST_F(Plans, ComeBackFromTheirRequestAndDigest) {
   request.to = DataType::kFloat16;
   request.rules = {{"t.float3?", DataType::kBfloat16, {"rank=2"}, "a file's line 7"}};
   request.excluded = {"t.int*"};
+  request.renames = {{"t.*", "u.*", "a file's line 8"}};
   request.keep = {Keep::kHead, Keep::kPacked};
   request.cast.round_mode = RoundingMode::kNearest;
   request.all_types = true;

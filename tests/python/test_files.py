@@ -156,6 +156,40 @@ def test_plans(checkpoint, tmp_path):
     assert np.array_equal(np.load(output)["w"], want)
 
 
+def test_renamed(tmp_path):
+    tensors = {f"model.layers.{i}.w": np.full((2, 3), i, np.float32) for i in range(3)}
+    safetensors.numpy.save_file(tensors, tmp_path / "a.safetensors")
+    for rename in ({r"re:model\.layers\.(\d+)\.(.*)": r"blk.\1.\2"}, [("model.layers.*", "blk.*")]):
+        plan = tc.plan(tmp_path / "a.safetensors", tmp_path / "b.safetensors", rename=rename)
+        assert [(job.name, job.written_as) for job in plan.jobs] == [
+            (f"model.layers.{i}.w", f"blk.{i}.w") for i in range(3)]
+        assert tc.Plan.from_json(plan.to_json()).jobs == plan.jobs
+        plan.run(overwrite=True)
+        made = safetensors.numpy.load_file(tmp_path / "b.safetensors")
+        assert sorted(made) == ["blk.0.w", "blk.1.w", "blk.2.w"]
+        assert all(np.array_equal(made[f"blk.{i}.w"], tensors[f"model.layers.{i}.w"]) for i in range(3))
+    with pytest.raises(tc.ArgumentError, match="would both be written as w"):
+        tc.convert(tmp_path / "a.safetensors", tmp_path / "c.safetensors", rename={"*": "w"})
+    with pytest.raises(TypeError, match="rename has pairs"):
+        tc.plan(tmp_path / "a.safetensors", tmp_path / "c.safetensors", rename=["w"])
+
+
+def test_pipelines(tmp_path):
+    source, output = tmp_path / "pipe", tmp_path / "out"
+    x = np.float32([0.1, 2, 3])
+    for name in ("unet", "vae"):
+        (source / name).mkdir(parents=True)
+        safetensors.numpy.save_file({"w": x}, source / name / "diffusion_pytorch_model.safetensors")
+    (source / "model_index.json").write_text(
+        '{"_class_name": "P", "unet": ["diffusers", "U"], "vae": ["diffusers", "V"]}')
+    assert sorted(tc.convert(source, output, rules={"unet/*": "float16"})) == ["unet/w"]
+    loaded = tc.load_file(output)
+    assert loaded["unet/w"].dtype == np.float16 and np.array_equal(loaded["unet/w"], x.astype(np.float16))
+    assert loaded["vae/w"].dtype == np.float32 and np.array_equal(loaded["vae/w"], x)
+    made = safetensors.numpy.load_file(output / "unet" / "diffusion_pytorch_model.safetensors")
+    assert list(made) == ["w"]
+
+
 def test_scaled_formats(tmp_path):
     x = np.random.default_rng(1).standard_normal((256, 256)).astype(np.float32)
     safetensors.numpy.save_file({"model.layers.0.mlp.up_proj.weight": x}, tmp_path / "a.safetensors")

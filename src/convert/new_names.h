@@ -1,0 +1,54 @@
+// The names under which an input's tensors are written, where a request changes them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_NEW_NAMES_H_
+#define TENSORCAST_SRC_CONVERT_NEW_NAMES_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "convert/survey.h"
+#include "naming/rename.h"
+#include "tensorcast/convert.hpp"
+
+namespace tensorcast::convert {
+
+// Throws files::Error (arguments) where one is not legal.
+naming::Renames RenamesOf(const Request& request);
+
+// Weights are named as the model knows them. The parts of one that stays quantised are named after
+// it, so that it can still be told by its names.
+class NewNames {
+ public:
+  NewNames() = default;  // of an input whose tensors keep their names
+  NewNames(const Survey& survey, naming::Renames& renames);
+
+  // Whether some tensor has another name.
+  bool HasAny() const { return count_ != 0; }
+  // Of a tensor that is one by itself, or a weight whose scales are applied.
+  const std::string& Plain(std::size_t tensor) const { return plain_[tensor]; }
+  // Of a tensor that stays as it is stored. Throws files::Error (arguments) where it is a part of a
+  // weight, by whose new name nobody could tell it.
+  const std::string& Stored(const Survey& survey, std::size_t tensor) const;
+  // The input's tensors under their new names, all of them plain.
+  formats::FileContents ContentsOf(formats::FileContents contents) const;
+  // "3 tensors are renamed (a.weight is written as b.weight, ...)"
+  std::string Text(const Survey& survey) const;
+
+ private:
+  std::vector<std::string> plain_;
+  // Of parts of weights; nothing: the new name cannot be told.
+  std::unordered_map<std::size_t, std::optional<std::string>> stored_;
+  std::size_t count_ = 0;
+  std::size_t first_ = 0;  // of those that are renamed
+};
+
+// Throws files::Error (arguments) where a rename has matched no tensor of any of the inputs.
+void RequireRenamed(const naming::Renames& renames, const std::vector<Survey>& surveys);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_NEW_NAMES_H_
