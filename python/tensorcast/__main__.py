@@ -1,4 +1,4 @@
-"""`python -m tensorcast` is the command `tensorcast` that is installed beside the package.
+"""`python -m tensorcast` is the command `tensorcast` that is installed beside the package, by tensorcast-cli.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ def main() -> int:
         command = os.path.join(folder, "tensorcast" + (".exe" if os.name == "nt" else ""))
         if os.access(command, os.X_OK):
             os.execv(command, [command, *sys.argv[1:]])
-    print("tensorcast: this package was built without the command: install it with "
+    print("tensorcast: the command is not installed beside the package: pip install tensorcast-cli, or from the sources "
           "pip install . --config-settings cmake.define.TENSORCAST_COMMAND=ON", file=sys.stderr)
     return 5
 

@@ -43,7 +43,7 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
   constexpr const TypeInfo& from = detail::Row(kFrom);
   constexpr const TypeInfo& to = detail::Row(kTo);
   constexpr auto kCode = [](unsigned i) {
-    return static_cast<std::uint8_t>(detail::CastCode(from, to, i, {}));
+    return static_cast<std::uint8_t>(detail::CastCode(detail::Row(kFrom), detail::Row(kTo), i, {}));
   };
   constexpr int kMost = kCode(15) == detail::MaxFiniteMagnitude(to) ? 15 : 31;
   static_assert(kCode(kMost) == detail::MaxFiniteMagnitude(to));

@@ -1,0 +1,161 @@
+"""Makes and checks the wheels of a release, and the archives of their sources; scripts/wheels runs it.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import dependencies
+import tree
+import wheel_checks
+from toolchain import ARCHITECTURE, GLIBC, ROOT, Toolchain, platform, run
+
+MOST_BYTES = 3_400_000  # of the import's wheel
+# Of tests/python, those that need no more than the wheels and what is in requirements.txt.
+TESTS = ("arguments", "arrays", "bad_input", "cast", "files", "loss", "memory", "nulls", "outputs", "scaled_files",
+         "texts", "threads")
+
+
+def say(text):
+    print(f"tensorcast: {text}", file=sys.stderr, flush=True)
+
+
+def only(folder):
+    """The one wheel of a folder."""
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+class Environment:
+    """A Python with what makes wheels."""
+
+    def __init__(self, folder):
+        self.folder = folder.absolute()
+        self.python = self.folder / "bin" / "python"
+        (self.packages,) = (self.folder / "lib").glob("python*/site-packages")
+        self.version = self.packages.parent.name.removeprefix("python")
+
+
+class Release:
+    """The wheels of one architecture."""
+
+    def __init__(self, folder, first, architecture):
+        self.folder, self.first = folder.absolute(), first
+        self.toolchain = Toolchain(self.folder / architecture, architecture, first.packages / "ziglang" / "zig")
+        self.work = self.toolchain.folder
+        self.logs = self.work / "logs"
+        self.dist = self.folder / "dist"
+
+    def build(self):
+        """The library and the command, in one build for all wheels."""
+        say("building what is linked in, from Debian's source packages")
+        dependencies.build(self.toolchain, dependencies.fetch(self.folder / "sources"))
+        say("building the library and the command")
+        return self.toolchain.build(
+            ROOT, "engine", "-DCMAKE_UNITY_BUILD=ON", "-DTENSORCAST_OPTIMISATION=-Os", "-DTENSORCAST_TESTS=OFF",
+            "-DTENSORCAST_BENCH=OFF",
+            targets=("tensorcast_static", "tensorcast_tool"))
+
+    def wheel(self, name, source, engine, maker):
+        """Makes a wheel with a Python, and gives it the tag of its platform."""
+        say(f"making the wheel of {name} with Python {maker.version}")
+        what = f"{name}-{maker.version}"
+        made, tagged = self.work / "made" / what, self.work / "tagged" / what
+        for folder in (made, tagged):
+            shutil.rmtree(folder, ignore_errors=True)
+        log = self.logs / f"{what}.log"
+        log.unlink(missing_ok=True)
+        environment = self.toolchain.environment()
+        environment["PATH"] = f"{maker.folder / 'bin'}:{environment['PATH']}"
+        settings = {"build-dir": self.work / "objects" / what, "install.strip": "false",
+                    "cmake.define.CMAKE_TOOLCHAIN_FILE": self.toolchain.file,
+                    "cmake.define.TENSORCAST_BUILD": engine}
+        run(log, maker.python, "-m", "pip", "wheel", source, "--no-deps", "--no-build-isolation", "--no-index",
+            "--wheel-dir", made,
+            *(word for key, value in settings.items() for word in ("--config-settings", f"{key}={value}")),
+            env=environment)
+        run(log, maker.python, "-m", "auditwheel", "repair", "--plat", platform(self.toolchain.architecture),
+            "--only-plat", "--wheel-dir", tagged, only(made), env=environment)
+        # The same files, deflated with more patience: three per cent.
+        run(log, "advzip", "--recompress", "--shrink-extra", only(tagged))
+        return only(tagged)
+
+    def check(self, wheels):
+        """What wheel_checks.py, auditwheel and twine say; ends where one of them is not content."""
+        faults = [fault for wheel in wheels for fault in wheel_checks.faults(wheel, MOST_BYTES, True, GLIBC)]
+        if faults:
+            sys.exit("\n".join(faults))
+        for wheel in wheels:
+            shown = subprocess.run([self.first.python, "-m", "auditwheel", "show", wheel], check=True, text=True,
+                                   stdout=subprocess.PIPE).stdout
+            if f'"{platform(self.toolchain.architecture)}"' not in " ".join(shown.split()):
+                sys.exit(f"tensorcast: auditwheel does not call {wheel.name} {platform(self.toolchain.architecture)}:\n"
+                         f"{shown}")
+        run(self.logs / "twine.log", self.first.python, "-m", "twine", "check", "--strict", *wheels)
+
+    def test(self, wheels, maker):
+        """Installs them in an empty environment of a Python, and runs the tests there."""
+        say(f"testing them in an empty environment of Python {maker.version}")
+        place = self.work / "tested" / maker.version
+        shutil.rmtree(place, ignore_errors=True)
+        log = self.logs / f"tests-{maker.version}.log"
+        log.unlink(missing_ok=True)
+        run(log, maker.python, "-m", "venv", place)
+        (packages,) = (place / "lib").glob("python*/site-packages")
+        (packages / "beside.pth").write_text(f"{maker.packages.resolve()}\n", encoding="utf-8")
+        python = place / "bin" / "python"
+        # With what they depend on: one of them is the other's.
+        run(log, python, "-m", "pip", "install", "--no-index", *wheels)
+        run(log, place / "bin" / "tensorcast", "--version")
+        run(log, python, "-m", "tensorcast", "types")
+        run(log, python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+            *(ROOT / "tests" / "python" / f"test_{part}.py" for part in TESTS))
+        say(log.read_text(encoding="utf-8").splitlines()[-1])
+
+    def sources(self):
+        """The archives of the sources, of trees without notices."""
+        made = []
+        for name, source in tree.write(self.folder / "source_trees").items():
+            program = f"from scikit_build_core import build; print(build.build_sdist({str(self.dist)!r}))"
+            run(self.logs / "sources.log", self.first.python, "-c", program, cwd=source)
+            (archive,) = self.dist.glob(f"{name.replace('-', '_')}-{tree.version()}.tar.gz")
+            made.append(archive)
+        run(self.logs / "twine.log", self.first.python, "-m", "twine", "check", "--strict", *made)
+        return made
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/wheels")
+    parser.add_argument("--environment", type=pathlib.Path, action="append", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    began = time.monotonic()
+    makers = [Environment(folder) for folder in arguments.environment]
+    release = Release(arguments.folder, makers[0], ARCHITECTURE)
+    engine = release.build()
+    trees = tree.write(release.work / "trees", makers[0].packages, of_zig=True)
+    command = release.wheel("tensorcast-cli", trees["tensorcast-cli"], engine, makers[0])
+    wheels = [release.wheel("tensorcast", trees["tensorcast"], engine, maker) for maker in makers]
+    release.check([command, *wheels])
+    for wheel, maker in zip(wheels, makers):
+        release.test([command, wheel], maker)
+    release.dist.mkdir(exist_ok=True)
+    made = release.sources()
+    for wheel in (command, *wheels):
+        os.replace(wheel, release.dist / wheel.name)
+        made.append(release.dist / wheel.name)
+    for path in made:
+        print(f"{path.stat().st_size:>10,}  {path}")
+    say(f"{time.monotonic() - began:.0f} s")
+    if not tree.repository():
+        say("these are for trying: pyproject.toml names no repository, and PyPI takes nothing that is marked "
+            f"'{tree.UNPUBLISHABLE}'")
+
+
+if __name__ == "__main__":
+    main()
