@@ -184,13 +184,15 @@ std::map<std::string, std::string> MetadataOf(const checkpoint::OpenedInput& ope
   return digests;
 }
 
-// The files beside the tensors of a directory, its index too, each with its digest.
+// The files beside the tensors of a directory, its indexes too, each with its digest.
 std::map<std::string, std::string> OtherFilesOf(const checkpoint::OpenedInput& opened,
                                                 const RunSettings& settings) {
   std::map<std::string, std::string> digests;
   if (opened.checkpoint == nullptr) return digests;
   std::vector<std::string> names = checkpoint::FindOtherFiles(*opened.checkpoint).copied;
-  if (!opened.checkpoint->index().empty()) names.push_back(opened.checkpoint->index());
+  for (const checkpoint::CheckpointPart& part : opened.checkpoint->parts()) {
+    if (std::string index = part.IndexPath(); !index.empty()) names.push_back(std::move(index));
+  }
   for (const std::string& name : names) {
     const files::InputFile file(files::Joined(opened.checkpoint->directory(), name),
                                 opened.checkpoint->enclosure());
