@@ -227,7 +227,7 @@ void CheckpointReader::Read(std::size_t tensor, std::uint64_t offset,
 
 std::shared_ptr<std::byte> CheckpointReader::Map(std::size_t tensor) const {
   const std::uint32_t shard = contents_.tensors.at(tensor).shard;
-  if (!readers_.empty()) return readers_[shard]->Map(tensor - firsts_[shard]);
+  if (readers_[shard] != nullptr) return readers_[shard]->Map(tensor - firsts_[shard]);
   return sources_[shard]->Map(offsets_[tensor], contents_.tensors[tensor].bytes);
 }
 
