@@ -181,10 +181,15 @@ def _power(value: float) -> float:
     return math.log2(value) if value > 0 else -math.inf
 
 
+def _edges(one: Window, low: float, high: float) -> tuple[float, ...]:
+    """Where on the axis a type's values begin, are normal, and end."""
+    return tuple(min(max(_power(each), low), high) for each in (one.zero_below, one.least_normal, one.greatest))
+
+
 def _shade(ax: Axes, one: Window, found: Exponents, low: float, high: float) -> None:
     """What of the axis is outside of a type's window, and what is subnormal in it, with the shares that are there."""
     beside = found.beside(one.type)
-    zero, normal, limit = (min(max(_power(each), low), high) for each in (one.zero_below, one.least_normal, one.greatest))
+    zero, normal, limit = _edges(one, low, high)
     for begin, end, colour, words, number in ((low, zero, _COLOURS["lost"], "→ zero", beside.to_zero),
                                               (zero, normal, _COLOURS["poor"], "subnormal", beside.to_subnormal),
                                               (limit, high, _COLOURS["lost"], "beyond", beside.beyond)):
@@ -201,7 +206,7 @@ def _lines(ax: Axes, windows: list[Window], found: Exponents, low: float, high: 
     step = 0.09 * most
     for place, one in enumerate(windows):
         y = -(place + 0.8) * step
-        zero, normal, limit = (min(max(_power(each), low), high) for each in (one.zero_below, one.least_normal, one.greatest))
+        zero, normal, limit = _edges(one, low, high)
         ax.plot([zero, normal], [y, y], color="gray", linewidth=2, linestyle=":")
         ax.plot([normal, limit], [y, y], color="gray", linewidth=3, solid_capstyle="butt")
         beside = found.beside(one.type)

@@ -19,6 +19,7 @@
 #include "convert/runner.h"
 #include "convert/selection.h"
 #include "convert/survey.h"
+#include "files/faulty_file.h"
 #include "files/output_options.h"
 #include "formats/onnx_tensors.h"
 #include "formats/tensor_reader.h"
@@ -27,11 +28,7 @@
 
 namespace tensorcast::convert {
 
-// A file that has other contents than it should beside its tensors, or is missing.
-struct FaultyFile {
-  std::string name;  // its path in the output: "config.json"
-  bool is_missing = false;
-};
+using files::FaultyFile;
 
 // An output that is yet to be made. It may refer to the input's reader, which outlives it.
 class Sink {

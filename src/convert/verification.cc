@@ -191,6 +191,58 @@ std::set<DataType> TypesOf(const std::vector<TensorInfo>& tensors) {
   return types;
 }
 
+// Where each tensor that is made stands in the output, or kNotFound: those that are missing, too
+// many, or of another shape or type are faulty. `is_alone`: the one tensor has the file's name.
+std::vector<std::size_t> PlacesOf(const std::vector<TensorInfo>& made,
+                                  const std::vector<TensorInfo>& found, bool is_alone,
+                                  Verification& verification) {
+  is_alone = is_alone && made.size() == 1 && found.size() == 1;
+  std::vector<std::string> names;
+  for (const TensorInfo& info : made) names.push_back(is_alone ? found.front().name : info.name);
+  std::vector<std::size_t> places = FindByName(names, found, verification);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] == kNotFound) continue;
+    if (auto fault = FaultOf(made[i], found[places[i]])) {
+      verification.faulty.push_back(*std::move(fault));
+      places[i] = kNotFound;
+    }
+  }
+  return places;
+}
+
+// Returns which they are.
+std::vector<std::size_t> AddOtherValues(const std::vector<TensorInfo>& made,
+                                        const Comparison& compared, Verification& verification) {
+  std::vector<std::size_t> other_values;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const Comparison::Difference& difference = compared.difference(i);
+    if (difference.count == 0) continue;
+    other_values.push_back(i);
+    FaultyTensor& faulty = verification.faulty.emplace_back();
+    faulty.name = made[i].name;
+    faulty.fault = Fault::kBytes;
+    faulty.different = difference.count;
+    faulty.first = difference.first;
+    faulty.is_text = made[i].type == DataType::kString;
+  }
+  return other_values;
+}
+
+// Of tensors of which nothing else is wrong, by the input's names.
+void AddOtherLosses(const FilePlan& plan, std::vector<std::string> other_losses,
+                    Verification& verification) {
+  std::set<std::string_view> faulty;  // by the output's names, and by the input's
+  for (const FaultyTensor& one : verification.faulty) faulty.insert(one.name);
+  for (const TensorJob& job : plan.jobs) {
+    if (!faulty.contains(plan.NameOf(job.tensor))) continue;
+    faulty.insert(plan.reader->contents().tensors[job.tensor].name);
+  }
+  std::erase_if(other_losses, [&](const std::string& name) { return faulty.contains(name); });
+  for (std::string& name : other_losses) {
+    verification.faulty.push_back({.name = std::move(name), .fault = Fault::kLoss});
+  }
+}
+
 }  // namespace
 
 std::vector<std::size_t> FindByName(std::span<const std::string> names,
@@ -242,7 +294,6 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
   const formats::FileContents contents = ContentsOf(*file.plan.reader, file.plan);
   const checkpoint::OpenedInput output =
       OpenMade(file.output, TypesOf(contents.tensors), state.spool, settings.interrupted);
-  const std::vector<TensorInfo>& found = output.reader->contents().tensors;
   std::unique_ptr<onnx::MadeModel> model;
   Verification verification;
   if (file.sink->has_graph()) {
@@ -251,31 +302,17 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
                   file.output);
     }
     model = file.sink->MadeInPlaceOf(*output.model, contents);
-    for (const onnx::FaultyModelFile& one : model->faulty_data()) {
-      verification.files.push_back({one.name, one.is_missing});
-    }
+    verification.files = model->faulty_data();
     if (!verification.files.empty()) return verification;
   }
   const std::vector<TensorInfo>& made =
       model != nullptr ? model->reader().contents().tensors : contents.tensors;
-
   verification.tensors = made.size();
-  // The one tensor of an npy file has the file's name.
-  const bool is_alone =
-      !file.sink->one_tensor_file().empty() && made.size() == 1 && found.size() == 1;
-  std::vector<std::string> names;
-  for (const TensorInfo& info : made) names.push_back(is_alone ? found.front().name : info.name);
-  std::vector<std::size_t> places = FindByName(names, found, verification);
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i] == kNotFound) continue;
-    if (auto fault = FaultOf(made[i], found[places[i]])) {
-      verification.faulty.push_back(*std::move(fault));
-      places[i] = kNotFound;
-    }
-  }
+  Comparison compared(*output.reader,
+                      PlacesOf(made, output.reader->contents().tensors,
+                               !file.sink->one_tensor_file().empty(), verification));
   const bool has_all = verification.faulty.empty();
 
-  Comparison compared(*output.reader, std::move(places));
   OutputsState comparison;
   comparison.plan = &state;
   comparison.files.emplace_back(file.output,
@@ -297,35 +334,13 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
   }
   output.reader->CheckUnchanged();
   verification.bytes = compared.bytes();
-  std::vector<std::size_t> other_values;
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const Comparison::Difference& difference = compared.difference(i);
-    if (difference.count == 0) continue;
-    other_values.push_back(i);
-    FaultyTensor& faulty = verification.faulty.emplace_back();
-    faulty.name = made[i].name;
-    faulty.fault = Fault::kBytes;
-    faulty.different = difference.count;
-    faulty.first = difference.first;
-    faulty.is_text = made[i].type == DataType::kString;
-  }
-  std::set<std::string_view> faulty;  // by the output's names, and by the input's
-  for (const FaultyTensor& one : verification.faulty) faulty.insert(one.name);
-  for (const TensorJob& job : file.plan.jobs) {
-    if (!faulty.contains(file.plan.NameOf(job.tensor))) continue;
-    faulty.insert(file.plan.reader->contents().tensors[job.tensor].name);
-  }
-  std::erase_if(other_losses, [&](const std::string& name) { return faulty.contains(name); });
-  for (std::string& name : other_losses) {
-    verification.faulty.push_back({.name = std::move(name), .fault = Fault::kLoss});
-  }
+  const std::vector<std::size_t> other_values = AddOtherValues(made, compared, verification);
+  AddOtherLosses(file.plan, std::move(other_losses), verification);
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
   if (model == nullptr) {
     verification.files = file.sink->OtherFilesAmiss(contents, output.reader->contents());
   } else if (has_all) {  // else the graph is another, too
-    for (const onnx::FaultyModelFile& one : model->FilesAmiss(other_values, settings.interrupted)) {
-      verification.files.push_back({one.name, one.is_missing});
-    }
+    verification.files = model->FilesAmiss(other_values, settings.interrupted);
   }
   return verification;
 }

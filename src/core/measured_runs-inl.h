@@ -313,24 +313,25 @@ class Float32Run {
     return Values(y_stage_, stretch.y_codes, stretch.n, bound_.args, true, y_room_ + stretch.at);
   }
 
-  // Calls with how the sources stand and their codes or values.
-  template <class Work> auto WithSources(const Stretch& stretch, const Work& work) {
-    switch (x_standing_) {
-      case Standing::kBfloat16: return work(AsBfloat16(), stretch.x_codes);
-      case Standing::kFloat16: return work(AsFloat16(), stretch.x_codes);
-      case Standing::kFloat32: return work(AsFloat32(), stretch.x_codes);
+  // Calls with how sources or results stand and with their codes, or else their values.
+  template <class MakeValues, class Work>
+  static auto WithCodes(Standing standing, const std::byte* codes, const MakeValues& values,
+                        const Work& work) {
+    switch (standing) {
+      case Standing::kBfloat16: return work(AsBfloat16(), codes);
+      case Standing::kFloat16: return work(AsFloat16(), codes);
+      case Standing::kFloat32: return work(AsFloat32(), codes);
       case Standing::kOther: break;
     }
-    return work(AsFloat32(), reinterpret_cast<const std::byte*>(Sources(stretch)));
+    return work(AsFloat32(), reinterpret_cast<const std::byte*>(values()));
+  }
+  template <class Work> auto WithSources(const Stretch& stretch, const Work& work) {
+    return WithCodes(
+        x_standing_, stretch.x_codes, [&] { return Sources(stretch); }, work);
   }
   template <class Work> auto WithResults(const Stretch& stretch, const Work& work) {
-    switch (y_standing_) {
-      case Standing::kBfloat16: return work(AsBfloat16(), stretch.y_codes);
-      case Standing::kFloat16: return work(AsFloat16(), stretch.y_codes);
-      case Standing::kFloat32: return work(AsFloat32(), stretch.y_codes);
-      case Standing::kOther: break;
-    }
-    return work(AsFloat32(), reinterpret_cast<const std::byte*>(Results(stretch)));
+    return WithCodes(
+        y_standing_, stretch.y_codes, [&] { return Results(stretch); }, work);
   }
 
   bool IsOrdinary(const Stretch& stretch, const Found32& found) {

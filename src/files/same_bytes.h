@@ -14,22 +14,29 @@
 
 namespace tensorcast::files {
 
-// Whether the first `bytes` of two that are read like a ByteSource are the same. Throws what
+// Whether bytes [begin, end) of two that are read like a ByteSource are the same. Throws what
 // reading throws, and Interrupted.
 template <class A, class B>
-bool HaveSameBytes(const A& a, const B& b, std::uint64_t bytes,
-                   const std::atomic<bool>* interrupted = nullptr) {
+bool HaveSameBytes(const A& a, const B& b, std::uint64_t begin, std::uint64_t end,
+                   const std::atomic<bool>* interrupted) {
   constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;
   std::vector<std::byte> of_a, of_b;
-  for (std::uint64_t done = 0; done < bytes; done += of_a.size()) {
+  for (std::uint64_t at = begin; at < end; at += of_a.size()) {
     StopIfInterrupted(interrupted);
-    of_a.resize(static_cast<std::size_t>(std::min(kAtOnce, bytes - done)));
+    of_a.resize(static_cast<std::size_t>(std::min(kAtOnce, end - at)));
     of_b.resize(of_a.size());
-    a.Read(done, of_a);
-    b.Read(done, of_b);
+    a.Read(at, of_a);
+    b.Read(at, of_b);
     if (of_a != of_b) return false;
   }
   return true;
+}
+
+// The same of the first `bytes`.
+template <class A, class B>
+bool HaveSameBytes(const A& a, const B& b, std::uint64_t bytes,
+                   const std::atomic<bool>* interrupted = nullptr) {
+  return HaveSameBytes(a, b, 0, bytes, interrupted);
 }
 
 }  // namespace tensorcast::files

@@ -17,8 +17,6 @@
 namespace tensorcast::onnx {
 namespace {
 
-constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;
-
 class PiecesSource final : public files::ByteSource {
  public:
   PiecesSource(std::string path, const files::ByteSource& model, const StorageEdit& edit)
@@ -128,18 +126,9 @@ bool MadeModel::HasTheGraph(std::span<const std::size_t> faulty,
   }
   passed_over.emplace_back(edit_.model_bytes, edit_.model_bytes);
   std::ranges::sort(passed_over);
-  std::vector<std::byte> of_made, of_found;
   std::uint64_t at = 0;
   for (const auto& [begin, end] : passed_over) {
-    while (at < begin) {
-      files::StopIfInterrupted(interrupted);
-      of_made.resize(static_cast<std::size_t>(std::min(kAtOnce, begin - at)));
-      of_found.resize(of_made.size());
-      reader().source().Read(at, of_made);
-      found.Read(at, of_found);
-      if (of_made != of_found) return false;
-      at += of_made.size();
-    }
+    if (!files::HaveSameBytes(reader().source(), found, at, begin, interrupted)) return false;
     at = std::max(at, end);
   }
   return true;
@@ -161,9 +150,9 @@ bool MadeModel::HasZerosBetween() const {
   return true;
 }
 
-std::vector<FaultyModelFile> MadeModel::FilesAmiss(std::span<const std::size_t> faulty,
-                                                   const std::atomic<bool>* interrupted) const {
-  std::vector<FaultyModelFile> amiss;
+std::vector<files::FaultyFile> MadeModel::FilesAmiss(std::span<const std::size_t> faulty,
+                                                     const std::atomic<bool>* interrupted) const {
+  std::vector<files::FaultyFile> amiss;
   if (!HasTheGraph(faulty, interrupted)) {
     const std::filesystem::path path(found_.source().path());
     amiss.push_back({path.filename().string(), false});

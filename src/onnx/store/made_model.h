@@ -12,17 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "files/faulty_file.h"
 #include "formats/onnx_tensors.h"
 #include "formats/tensor_info.h"
 #include "onnx/store/storage_edit.h"
 
 namespace tensorcast::onnx {
-
-// A file of a model that is not as it is made.
-struct FaultyModelFile {
-  std::string name;  // in the model's directory
-  bool is_missing = false;
-};
 
 class MadeModel {
  public:
@@ -32,7 +27,7 @@ class MadeModel {
             const formats::OnnxTensorReader& found);
 
   // The data files that are missing or have another size: without them there is no reader.
-  const std::vector<FaultyModelFile>& faulty_data() const { return faulty_data_; }
+  const std::vector<files::FaultyFile>& faulty_data() const { return faulty_data_; }
 
   // As a reader finds it, with the names that stored tensors get. Those that are written have no
   // values yet.
@@ -45,8 +40,8 @@ class MadeModel {
 
   // What is not as it is made outside of the values: of the model's file, but for what `faulty`
   // tensors of the reader take there, and of its data. Throws files::Error, files::Interrupted.
-  std::vector<FaultyModelFile> FilesAmiss(std::span<const std::size_t> faulty,
-                                          const std::atomic<bool>* interrupted) const;
+  std::vector<files::FaultyFile> FilesAmiss(std::span<const std::size_t> faulty,
+                                            const std::atomic<bool>* interrupted) const;
 
  private:
   void FindWritten();
@@ -59,7 +54,7 @@ class MadeModel {
   std::string location_;  // of the data that is made
   StorageEdit edit_;
   std::unique_ptr<formats::OnnxTensorReader> made_;  // null: the model as it is
-  std::vector<FaultyModelFile> faulty_data_;
+  std::vector<files::FaultyFile> faulty_data_;
   std::vector<std::size_t> written_as_;
   std::vector<bool> is_written_;
 };
