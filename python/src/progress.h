@@ -26,8 +26,7 @@ class ProgressTeller {
   std::function<void(const convert::Progress&)> For(std::atomic<bool>& interrupted) {
     if (progress_.is_none()) return nullptr;
     return [this, &interrupted](const convert::Progress& done) {
-      ending_.Stay();
-      const nanobind::gil_scoped_acquire gil;
+      const WithGil gil(ending_);
       if (raised_) return;
       try {
         progress_(done.bytes_done, done.bytes_total, ToStr(done.name));

@@ -33,10 +33,50 @@ bool Ending::HasBegun() noexcept {
   return ask != nullptr && ask() != 0;
 }
 
-void Ending::Stay(std::atomic<bool>* stops) const noexcept {
-  if (has_begun_ || !HasBegun()) return;
+namespace {
+
+[[noreturn]] void StayForGood(std::atomic<bool>* stops) noexcept {
   if (stops != nullptr) *stops = true;
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+// The interpreter may begin to end while the GIL is waited for, and then unwinds the thread from
+// there: on its way it comes by here, and goes no further.
+class StopsUnwinding {
+ public:
+  explicit StopsUnwinding(std::atomic<bool>* stops) : stops_(stops) {}
+  StopsUnwinding(const StopsUnwinding&) = delete;
+  StopsUnwinding& operator=(const StopsUnwinding&) = delete;
+  ~StopsUnwinding() {
+    if (!has_gil_) StayForGood(stops_);
+  }
+  void HasGil() { has_gil_ = true; }
+
+ private:
+  std::atomic<bool>* const stops_;
+  bool has_gil_ = false;
+};
+
+}  // namespace
+
+void Ending::StayIfBegun(std::atomic<bool>* stops) const noexcept {
+  if (!has_begun_ && HasBegun()) StayForGood(stops);
+}
+
+// Not in a destructor's own frame, which lets no unwinding in.
+[[gnu::noinline]] void Ending::Restore(PyThreadState* state) const {
+  StayIfBegun(nullptr);
+  StopsUnwinding guard(nullptr);
+  PyEval_RestoreThread(state);
+  guard.HasGil();
+}
+
+[[gnu::noinline]] PyGILState_STATE Ending::Ensure(std::atomic<bool>* stops) const {
+  StayIfBegun(stops);
+  StopsUnwinding guard(stops);
+  const PyGILState_STATE state = PyGILState_Ensure();
+  guard.HasGil();
+  return state;
 }
 
 void CallThreads::ParallelFor(std::size_t tasks, void (*task)(void* context, std::size_t index),
@@ -106,8 +146,7 @@ void RunInterruptibly(std::atomic<bool>& interrupted, const std::function<void()
     while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return done; })) {
       lock.unlock();
       {
-        without_gil.ending().Stay(&interrupted);
-        const nb::gil_scoped_acquire gil;
+        const WithGil gil(without_gil.ending(), &interrupted);
         if (PyErr_CheckSignals() != 0) {
           raised.emplace();  // takes the error
           interrupted = true;

@@ -16,19 +16,22 @@
 
 namespace tensorcast::python {
 
-// To be made while the thread has the GIL, and asked before it, or a thread that works for it,
-// takes the GIL again. Where the interpreter ends meanwhile, which lets daemon threads have it no
-// more, Stay never returns: the thread is there until the process is gone. Python before 3.14 would
-// end it by unwinding its stack, and so abort: destructors and nanobind's functions let nothing
-// through.
+// To be made while the thread has the GIL; it, or a thread that works for it, takes the GIL again
+// by this. Where the interpreter ends meanwhile, which lets daemon threads have it no more, nothing
+// here returns: the thread is there until the process is gone. Python before 3.14 would end it by
+// unwinding its stack, and so abort: destructors and nanobind's functions let nothing through.
 class Ending {
  public:
   Ending() : has_begun_(HasBegun()) {}
   // `stops`: what ends the work of another thread for this one.
-  void Stay(std::atomic<bool>* stops = nullptr) const noexcept;
+  void Restore(PyThreadState* state) const;
+  PyGILState_STATE Ensure(std::atomic<bool>* stops = nullptr) const;
 
  private:
   static bool HasBegun() noexcept;
+  // Before the GIL is asked for: the end may have begun already.
+  void StayIfBegun(std::atomic<bool>* stops) const noexcept;
+
   bool has_begun_;  // then the thread is the one that ends the interpreter, and keeps the GIL
 };
 
@@ -38,15 +41,25 @@ class WithoutGil {
   WithoutGil() : state_(PyEval_SaveThread()) {}
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
-  ~WithoutGil() {
-    ending_.Stay();
-    PyEval_RestoreThread(state_);
-  }
+  ~WithoutGil() { ending_.Restore(state_); }
   const Ending& ending() const { return ending_; }
 
  private:
   Ending ending_;  // made before the GIL is given back
   PyThreadState* state_;
+};
+
+// Has the GIL for as long as it lives; `ending` is that of the call it works for.
+class WithGil {
+ public:
+  explicit WithGil(const Ending& ending, std::atomic<bool>* stops = nullptr)
+      : state_(ending.Ensure(stops)) {}
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+  ~WithGil() { PyGILState_Release(state_); }
+
+ private:
+  PyGILState_STATE state_;
 };
 
 // A second thread pays where a call reads and writes so many bytes together.
