@@ -3,15 +3,18 @@ where workers, nodes, the driver or the file system fail. ray_faults/sitecustomi
 
 SPDX-License-Identifier: Apache-2.0
 """
+import contextlib
 import errno
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 import numpy as np
@@ -143,10 +146,18 @@ def test_a_file_relative_to_the_working_folder(checkpoint, monkeypatch):
 
 def test_the_example(checkpoint, cluster):
     folder = checkpoint[0]
-    done = subprocess.run([sys.executable, HERE.parents[1] / "examples" / "python" / "ray_convert.py", folder / "in",
-                           folder / "out", "bfloat16"], env={**os.environ, "RAY_ADDRESS": cluster.address},
-                          capture_output=True, text=True, check=False)
-    assert "layers.1.weight: good" in done.stdout and "100%" in done.stderr, done.stderr
+    controller, terminal = pty.openpty()  # the bar is drawn for those who look
+    termios.tcsetwinsize(terminal, (24, 100))
+    program = subprocess.Popen([sys.executable, HERE.parents[1] / "examples" / "python" / "ray_convert.py", folder / "in",
+                                folder / "out", "bfloat16"], env={**os.environ, "RAY_ADDRESS": cluster.address},
+                               stdout=subprocess.PIPE, stderr=terminal, text=True)
+    os.close(terminal)
+    said = b""
+    with contextlib.suppress(OSError), os.fdopen(controller, "rb", buffering=0) as errors:
+        while piece := errors.read(1 << 16):
+            said += piece
+    printed, _ = program.communicate()
+    assert "layers.1.weight: good" in printed and "100%" in said.decode(), said.decode()
     with tc.open(folder / "out") as made, tc.open(folder / "whole") as whole:
         assert np.array_equal(made["layers.1.weight"].view(np.uint16), whole["layers.1.weight"].view(np.uint16))
 
