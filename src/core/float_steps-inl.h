@@ -485,17 +485,19 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
     }
 #endif
     if constexpr (HasSpecials(from_row) && from_row.bits > 8) {
-      // A sum is NaN where one of its terms is, or where they are infinite.
-      const VF32 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3]));
-      bool any = !hn::AllTrue(DF32(), hn::Eq(sum, sum));
+      const auto has_nan = [&words]() HWY_ATTR {
 #if TENSORCAST_AVX512
-      if constexpr (!kIsRounded) {
-        constexpr int kIsNaN = 0x81;  // quiet or signalling
-        const auto nan = [](VF32 x) HWY_ATTR { return _mm512_fpclass_ps_mask(x.raw, kIsNaN); };
-        any = (nan(words[0]) | nan(words[1]) | nan(words[2]) | nan(words[3])) != 0;
-      }
+        if constexpr (!kIsRounded) {    // in integers, so that nothing may be summed
+          constexpr int kIsNaN = 0x81;  // quiet or signalling
+          const auto nan = [](VF32 x) HWY_ATTR { return _mm512_fpclass_ps_mask(x.raw, kIsNaN); };
+          return (nan(words[0]) | nan(words[1]) | nan(words[2]) | nan(words[3])) != 0;
+        }
 #endif
-      if (HWY_UNLIKELY(any)) {
+        // A sum is NaN where one of its terms is, or where they are infinite.
+        const VF32 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3]));
+        return !hn::AllTrue(DF32(), hn::Eq(sum, sum));
+      };
+      if (HWY_UNLIKELY(has_nan())) {
         CarefulStep<kFrom, kTo>(in, out, args);
         return;
       }
