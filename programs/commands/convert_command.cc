@@ -226,11 +226,11 @@ void RunAtOnce(const ConvertFlags& flags, PlanState& state, const convert::RunSe
 }
 
 // Writes the output, and measures the loss where it is shown or held against limits. Nothing:
-// others go on with it; `code` is how the process ends.
+// others go on with it. `end`: of work that goes on until all is told of it.
 std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::ConversionPlan& plan,
                                      const convert::RunSettings& settings,
                                      const std::vector<LossLimit>& limits, bool count_exponents,
-                                     ProgressDisplay& progress, int& code) {
+                                     ProgressDisplay& progress, ResumedEnd& end) {
   PlanState& state = *convert::PlanAccess::StateOf(plan);
   const convert::PlannedFile& file = state.files.front();
   ConversionSummary summary = SummaryOf(state);
@@ -256,9 +256,8 @@ std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::C
         convert::WriteRecord(state, overwrite, settings, summary.recorded);
       };
     }
-    ResumedEnd end = RunResumable(state, flags.work, flags.force, flags.cast.quiet, settings,
-                                  measured, record, progress);
-    code = end.exit_code;
+    end = RunResumable(state, flags.work, flags.force, flags.cast.quiet, settings, measured, record,
+                       progress);
     if (!end.is_complete) return std::nullopt;
     if (end.bytes_moved != 0) summary.bytes_moved = end.bytes_moved;
     summary.output_bytes = end.output_bytes;
@@ -390,10 +389,10 @@ int Convert(const ConvertFlags& given) {
   inputs.push_back(flags.input);
   const ReportFile report(flags.cast.report, flags.force, std::move(inputs), flags.output);
 
-  int code = kExitDone;
+  ResumedEnd end;
   std::optional<ConversionSummary> run =
-      Run(flags, plan, settings, limits, report.HasExponents(), progress, code);
-  if (!run) return code;
+      Run(flags, plan, settings, limits, report.HasExponents(), progress, end);
+  if (!run) return end.exit_code;
   ConversionSummary& summary = *run;
   if (piped != nullptr) {
     piped->Send();
@@ -413,6 +412,7 @@ int Convert(const ConvertFlags& given) {
   report.Write(ReportOf(summary, [&](const std::vector<std::string>& more) {
     return CommandAgainText(flags.arguments, more);
   }));
+  EndResumable(end, flags.cast.quiet);
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 

@@ -86,13 +86,14 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
   convert::ResumeOptions options = ParseResumeFlags(flags);
   options.overwrite = overwrite;
   options.has_losses = measured != nullptr;
-  convert::ResumableRun run(state, options, settings);
+  ResumedEnd end;
+  end.run = std::make_unique<convert::ResumableRun>(state, options, settings);
+  convert::ResumableRun& run = *end.run;
   progress.Clear();
   if (!is_quiet && run.units_done() != 0 && !flags.join) {
     SayNote(
         fmt::format("goes on in {}: {} are done", words::PathText(run.directory()), DoneText(run)));
   }
-  ResumedEnd end;
   if (flags.join && !run.UnitsLeft().empty()) FailUnfinished(run);
   const bool was_committed = run.is_committed();
   bool has_name = was_committed;
@@ -122,12 +123,16 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
     if (was_committed && !is_quiet) {
       SayNote(fmt::format(
           "{} was complete; {}", words::PathText(state.files.front().output),
-          record.write ? "only its record is left"
+          record.write ? "only its record and its report are left"
+          : measured   ? "only its report is left"
                        : fmt::format("only {} is removed", words::PathText(run.directory()))));
     }
     convert::ResumedResults results = run.Results();
     if (measured) {
-      for (convert::JobLoss& loss : results.losses) measured(loss.job, {loss.loss, loss.gain_db});
+      for (std::size_t i = 0; i < results.losses.size(); ++i) {
+        convert::JobLoss& loss = results.losses[i];
+        measured(loss.job, {loss.loss, loss.gain_db, &results.exponents[i]});
+      }
     }
     end.findings = std::move(results.findings);
     run.Commit(settings.interrupted);
@@ -137,7 +142,6 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
       record.write(overwrite || was_committed);
       progress.Clear();
     }
-    run.End();
   } catch (const files::Interrupted&) {
     SayLine("interrupted; " + kept());
     end.exit_code = kExitInterrupted;
@@ -148,9 +152,15 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
   }
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
-  for (const std::string& note : run.notes()) SayNote(note);
   end.is_complete = true;
   return end;
+}
+
+void EndResumable(ResumedEnd& end, bool is_quiet) {
+  if (end.run == nullptr) return;
+  end.run->End();
+  if (is_quiet) return;
+  for (const std::string& note : end.run->notes()) SayNote(note);
 }
 
 }  // namespace tensorcast::tool

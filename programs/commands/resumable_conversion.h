@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct ResumedEnd {
   std::uint64_t output_bytes = 0;
   std::string reading_hint;
   std::vector<std::string> findings;
+  std::unique_ptr<convert::ResumableRun> run;  // where it is complete
 };
 
 // The record that is asked for, of which the work goes on until it is written; null: none.
@@ -50,11 +52,13 @@ struct RecordOfWork {
 
 // Does what is left, or a part of it, or sees that nothing is. `measured`: as RunPlan's, called
 // once all is done; null where no loss is asked for. What a run leaves that ends before, and how to
-// go on, is said on stderr.
+// go on, is said on stderr. Work that is complete is kept until EndResumable, so that what is made
+// of it is made again where this process is killed.
 ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, bool overwrite,
                         bool is_quiet, const convert::RunSettings& settings,
                         const convert::Measured& measured, const RecordOfWork& record,
                         ProgressDisplay& progress);
+void EndResumable(ResumedEnd& end, bool is_quiet);
 
 }  // namespace tensorcast::tool
 

@@ -173,10 +173,7 @@ void AddFields(const TypeInfo& type, const Fields& fields, std::uint64_t counted
   for (std::size_t field = 0; field < FieldsOf(type); ++field) {
     if (fields.counts[field] != 0) AddField(type, field, fields.counts[field], counts);
   }
-  for (std::size_t i = 0; i < fields.subnormals.counts.size(); ++i) {
-    const std::uint64_t n = fields.subnormals.counts[i];
-    if (n != 0) counts.Add(fields.subnormals.first + static_cast<int>(i), n);
-  }
+  counts.Merge(fields.subnormals);
 }
 
 }  // namespace
@@ -210,6 +207,15 @@ void ExponentCounts::Add(int exponent, std::uint64_t n) {
   const auto place = static_cast<std::size_t>(exponent - first);
   if (place >= counts.size()) counts.resize(place + 1);
   counts[place] += n;
+}
+
+void ExponentCounts::Merge(const ExponentCounts& other) {
+  sampled += other.sampled;
+  zeros += other.zeros;
+  not_finite += other.not_finite;
+  for (std::size_t i = 0; i < other.counts.size(); ++i) {
+    if (other.counts[i] != 0) Add(other.first + static_cast<int>(i), other.counts[i]);
+  }
 }
 
 double ZeroBelow(DataType type) {

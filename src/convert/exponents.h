@@ -26,6 +26,9 @@ struct ExponentCounts {
   std::vector<std::uint64_t> counts;  // of this exponent and those that follow
 
   void Add(int exponent, std::uint64_t n);
+  // Those of another part of the same tensor.
+  void Merge(const ExponentCounts& other);
+  bool operator==(const ExponentCounts&) const = default;
 };
 
 // Counts all values of a piece of a tensor of numbers, in its dense form.

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -33,17 +34,50 @@ using Json = json::OrderedJson;
 // meters of its losses.
 constexpr std::size_t kLengthBytes = 8;
 
-std::vector<std::byte> EntryOf(std::size_t unit, const std::vector<JobLoss>& losses,
+// Of a unit's part of a job.
+struct Measure {
+  JobLoss loss;
+  ExponentCounts exponents;
+};
+
+// Exponents as one array of numbers: what stands before the counts, then these.
+constexpr std::size_t kBeforeCounts = 4;
+
+Json ExponentsJson(const ExponentCounts& exponents) {
+  Json json = {exponents.sampled, exponents.zeros, exponents.not_finite,
+               static_cast<std::uint64_t>(std::int64_t{exponents.first})};  // negative, too
+  for (const std::uint64_t count : exponents.counts) json.push_back(count);
+  return json;
+}
+
+ExponentCounts ExponentsFrom(const Place& json) {
+  ExponentCounts exponents;
+  exponents.sampled = json[0].Number();
+  exponents.zeros = json[1].Number();
+  exponents.not_finite = json[2].Number();
+  const auto first = static_cast<std::int64_t>(json[3].Number());
+  constexpr int kFarthest = 2000;  // float64's go to -1074
+  if (first < -kFarthest || first > kFarthest) json[3].Refuse("is no exponent");
+  exponents.first = static_cast<int>(first);
+  for (std::size_t i = kBeforeCounts; i < json.size(); ++i) {
+    exponents.counts.push_back(json[i].Number());
+  }
+  return exponents;
+}
+
+std::vector<std::byte> EntryOf(std::size_t unit, const std::vector<Measure>& measures,
                                const std::vector<std::string>& findings) {
   Json json = Json::object();
   json["unit"] = unit;
   json["jobs"] = Json::array();
   json["gains"] = Json::array();
-  for (const JobLoss& loss : losses) {
+  json["exponents"] = Json::array();
+  for (const auto& [loss, exponents] : measures) {
     json["jobs"].push_back(loss.job);
     // As bits: it may be infinite.
     json["gains"].push_back(loss.gain_db ? Json(std::bit_cast<std::uint64_t>(*loss.gain_db))
                                          : Json());
+    json["exponents"].push_back(ExponentsJson(exponents));
   }
   json["found"] = Json::array();
   for (const std::string& one : findings) json["found"].push_back(BytesJson(one));
@@ -53,8 +87,8 @@ std::vector<std::byte> EntryOf(std::size_t unit, const std::vector<JobLoss>& los
   const std::span<const std::byte> text = std::as_bytes(std::span(head));
   entry.insert(entry.end(), text.begin(), text.end());
   std::vector<std::byte> meter(LossMeter::SavedBytes());
-  for (const JobLoss& loss : losses) {
-    if (const Status status = loss.loss.Save(meter); !status.ok()) throw std::bad_alloc();
+  for (const Measure& measure : measures) {
+    if (const Status status = measure.loss.loss.Save(meter); !status.ok()) throw std::bad_alloc();
     entry.insert(entry.end(), meter.begin(), meter.end());
   }
   return entry;
@@ -62,12 +96,12 @@ std::vector<std::byte> EntryOf(std::size_t unit, const std::vector<JobLoss>& los
 
 struct Entry {
   std::size_t unit = 0;
-  std::vector<JobLoss> losses;
+  std::vector<Measure> measures;
   std::vector<std::string> findings;
 };
 
-// `reads_losses`: else they stay empty.
-Entry EntryFrom(std::span<const std::byte> bytes, const std::string& path, bool reads_losses) {
+// `reads_measures`: else they stay empty.
+Entry EntryFrom(std::span<const std::byte> bytes, const std::string& path, bool reads_measures) {
   const std::string what = words::PathText(path);
   const auto fail = [&] {
     throw Error(ErrorKind::kContents, what + ": is not the journal of a conversion", path);
@@ -83,17 +117,20 @@ Entry EntryFrom(std::span<const std::byte> bytes, const std::string& path, bool 
   Entry entry;
   entry.unit = static_cast<std::size_t>(json.Member("unit").Number());
   const Place jobs = json.Member("jobs"), gains = json.Member("gains"),
-              found = json.Member("found");
+              exponents = json.Member("exponents"), found = json.Member("found");
   for (std::size_t i = 0; i < found.size(); ++i) entry.findings.push_back(found[i].Bytes());
   const std::size_t size = LossMeter::SavedBytes();
-  if (bytes.size() != jobs.size() * size || gains.size() != jobs.size()) fail();
-  for (std::size_t i = 0; i < jobs.size() && reads_losses; ++i) {
+  if (bytes.size() != jobs.size() * size || gains.size() != jobs.size() ||
+      exponents.size() != jobs.size()) {
+    fail();
+  }
+  for (std::size_t i = 0; i < jobs.size() && reads_measures; ++i) {
     // The types of a meter are its own once it is loaded.
     JobLoss loss{static_cast<std::size_t>(jobs[i].Number()),
                  LossMeter(DataType::kFloat32, DataType::kFloat32, {})};
     if (!gains[i].IsNull()) loss.gain_db = std::bit_cast<double>(gains[i].Number());
     if (!loss.loss.Load(bytes.subspan(i * size, size)).ok()) fail();
-    entry.losses.push_back(std::move(loss));
+    entry.measures.push_back({std::move(loss), ExponentsFrom(exponents[i])});
   }
   return entry;
 }
@@ -247,17 +284,20 @@ std::uint64_t ResumableRun::Run(const RunSettings& settings) {
       all.bytes_total = total;
       settings.progress(all);
     };
-    std::vector<JobLoss> losses;
+    std::vector<Measure> measures;
     Measured measured;
     if (options_.has_losses) {
       measured = [&](std::size_t range, const JobMeasure& measure) {
-        losses.push_back({unit.ranges[range].job, std::move(measure.loss), measure.gain_db});
+        measures.push_back({{unit.ranges[range].job, std::move(measure.loss), measure.gain_db},
+                            measure.exponents != nullptr ? *measure.exponents : ExponentCounts()});
       };
     }
-    moved += RunRanges(state_, unit.ranges, of_unit, outputs_.get(), measured);
+    // Who makes the report may be another process: that it shows them is not known here.
+    moved += RunRanges(state_, unit.ranges, of_unit, outputs_.get(), measured,
+                       /*count_exponents=*/true);
     std::vector<std::string> findings = FindingsOf(state_);
     std::erase_if(findings, [&](const std::string& one) { return !recorded.insert(one).second; });
-    journal_->Add(EntryOf(index, losses, findings));
+    journal_->Add(EntryOf(index, measures, findings));
     is_done_[index] = true;
     ++units_done_;
     bytes_done_ += unit.bytes;
@@ -275,19 +315,25 @@ std::vector<std::size_t> ResumableRun::UnitsLeft() const {
 }
 
 ResumedResults ResumableRun::Results() const {
-  ResumedResults results{{}, FindingsOf(state_)};
+  ResumedResults results{{}, {}, FindingsOf(state_)};
+  std::map<std::size_t, ExponentCounts> exponents;  // of jobs
   std::set<std::size_t> taken;  // a unit may have been done twice, before a journal was there
   for (const std::string& path : work_.Journals()) {
     files::JournalFile::ForEach(path, [&](std::span<const std::byte> bytes) {
       Entry entry = EntryFrom(bytes, path, true);
       for (std::string& one : entry.findings) results.findings.push_back(std::move(one));
       if (!taken.insert(entry.unit).second) return;
-      for (JobLoss& loss : entry.losses) {
-        if (loss.job < state_.jobs) results.losses.push_back(std::move(loss));
+      for (Measure& measure : entry.measures) {
+        if (measure.loss.job >= state_.jobs) continue;
+        exponents[measure.loss.job].Merge(measure.exponents);
+        results.losses.push_back(std::move(measure.loss));
       }
     });
   }
   CheckStatus(MergeLosses(&results.losses), {});
+  for (const JobLoss& loss : results.losses) {
+    results.exponents.push_back(std::move(exponents[loss.job]));
+  }
   std::ranges::sort(results.findings);
   results.findings.erase(std::unique(results.findings.begin(), results.findings.end()),
                          results.findings.end());

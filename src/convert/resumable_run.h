@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "convert/conversion_plan.h"
+#include "convert/exponents.h"
 #include "convert/run_conversion.h"
 #include "convert/work_identity.h"
 #include "convert/work_units.h"
@@ -36,8 +37,9 @@ struct ResumeOptions {
 
 // Of all units, by whatever process.
 struct ResumedResults {
-  std::vector<JobLoss> losses;        // what each cast lost, merged, in the order of the jobs
-  std::vector<std::string> findings;  // ConversionPlan::findings
+  std::vector<JobLoss> losses;            // what each cast lost, merged, in the order of the jobs
+  std::vector<ExponentCounts> exponents;  // of each of these, as JobMeasure has them
+  std::vector<std::string> findings;      // ConversionPlan::findings
 };
 
 // Whether something stands where the work of a plan of one file lies.

@@ -231,7 +231,7 @@ std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsStat
 
 std::uint64_t RunRanges(PlanState& state, std::span<const JobRange> ranges,
                         const RunSettings& settings, OutputsState* outputs,
-                        const Measured& measured) {
+                        const Measured& measured, bool count_exponents) {
   std::uint64_t bytes = 0;
   std::vector<std::vector<std::size_t>> ranges_of(state.files.size());
   for (std::size_t r = 0; r < ranges.size(); ++r) {
@@ -259,7 +259,8 @@ std::uint64_t RunRanges(PlanState& state, std::span<const JobRange> ranges,
     }
     if (jobs.empty()) continue;
     bytes += RunFile(
-        state, f, jobs, [&](std::size_t j) { return range_of[j]; }, settings, outputs, measured);
+        state, f, jobs, [&](std::size_t j) { return range_of[j]; }, settings, outputs, measured,
+        count_exponents);
     // The process that commits may be another machine's, and cannot sync what this one holds.
     if (outputs != nullptr && outputs->syncs_parts) outputs->files[f].second->SyncPart();
   }

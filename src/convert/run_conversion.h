@@ -57,7 +57,7 @@ std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsStat
 // The same of ranges.
 std::uint64_t RunRanges(PlanState& state, std::span<const JobRange> ranges,
                         const RunSettings& settings, OutputsState* outputs,
-                        const Measured& measured);
+                        const Measured& measured, bool count_exponents = false);
 
 }  // namespace tensorcast::convert
 

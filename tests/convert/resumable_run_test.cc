@@ -36,9 +36,26 @@ class ResumableRuns : public Plans {
     return ran;
   }
 
+  // Of a run at one go, of each job that has a loss.
+  static std::vector<ExponentCounts> ExponentsOf(const ConversionPlan& plan) {
+    std::vector<ExponentCounts> all;
+    convert::RunPlan(
+        StateOf(plan), {}, nullptr,
+        [&](std::size_t, const JobMeasure& measure) {
+          all.push_back(measure.exponents != nullptr ? *measure.exponents : ExponentCounts());
+        },
+        /*count_exponents=*/true);
+    return all;
+  }
+
   void ExpectEnd(const ConversionPlan& plan, ResumableRun& run, const Ran& whole) {
     EXPECT_TRUE(run.UnitsLeft().empty());
-    ExpectSameLosses(plan, run.Results().losses, whole.losses);
+    const ResumedResults results = run.Results();
+    ExpectSameLosses(plan, results.losses, whole.losses);
+    const std::vector<ExponentCounts> exponents = ExponentsOf(plan);
+    EXPECT_EQ(results.exponents, exponents);
+    EXPECT_TRUE(std::ranges::any_of(
+        exponents, [](const ExponentCounts& one) { return one.counts.size() > 1; }));
     EXPECT_FALSE(std::filesystem::exists(plan.output(0)));
     run.Commit(nullptr);
     run.End();
