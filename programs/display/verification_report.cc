@@ -38,6 +38,16 @@ constexpr FaultWords kFaults[] = {
 
 const FaultWords& WordsOf(Fault fault) { return kFaults[static_cast<std::size_t>(fault)]; }
 
+// The same of a file beside its tensors, in the order of FileFault.
+constexpr FaultWords kFileFaults[] = {{"is missing", "missing"},
+                                      {"has other contents", "bytes"},
+                                      {"has another __metadata__", "metadata"},
+                                      {"has other keys", "keys"}};
+
+const FaultWords& WordsOf(convert::FileFault fault) {
+  return kFileFaults[static_cast<std::size_t>(fault)];
+}
+
 TableRow RowOf(const FaultyTensor& tensor) {
   TableRow row;
   row.style = Style::kRed;
@@ -86,8 +96,7 @@ std::string FaultText(const FaultyTensor& tensor) {
 }
 
 std::string FaultyFileText(const convert::FaultyFile& file) {
-  return fmt::format("the file {} {}", words::EscapeName(file.name),
-                     file.is_missing ? "is missing" : "has other contents");
+  return fmt::format("the file {} {}", words::EscapeName(file.name), WordsOf(file.fault).row);
 }
 
 std::string VerdictText(const VerificationSummary& summary) {
@@ -160,7 +169,7 @@ void PrintVerificationJson(const VerificationSummary& summary, const TakeText& p
   json.Array("faulty_files", found.files, [](const convert::FaultyFile& one) {
     Json entry = Json::object();
     entry["name"] = one.name;
-    entry["fault"] = one.is_missing ? "missing" : "bytes";
+    entry["fault"] = WordsOf(one.fault).name;
     return entry;
   });
   json.End();

@@ -208,6 +208,7 @@ void CheckpointReader::HoldAgainstIndex(const std::vector<std::uint32_t>& by_nam
   const auto unnamed = std::find(named.begin(), named.end(), false);
   if (unnamed == named.end()) return;
   const auto count = std::count(named.begin(), named.end(), false);
+  parts_[part_index].unnamed = static_cast<std::size_t>(count);
   const formats::TensorInfo& first = tensors[static_cast<std::size_t>(unnamed - named.begin())];
   notes_.push_back(words::PathText(index.path()) + ": does not name " +
                    words::CountText(static_cast<std::uint64_t>(count), "tensor") +

@@ -37,6 +37,7 @@ struct CheckpointPart {
   std::string directory;  // below the checkpoint's: "unet/"; that of the checkpoint is empty
   CheckpointFiles files;
   std::optional<files::FileStatus> index;  // its status when it was opened
+  std::size_t unnamed = 0;                 // tensors of its files that the index does not name
 
   // The path of its index; empty if it has none.
   std::string IndexPath() const { return files.index.empty() ? "" : directory + files.index; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_faults.h"
 #include "checkpoint/checkpoint_others.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/checkpoint_writer.h"
@@ -69,24 +70,30 @@ class CheckpointSink final : public Sink {
   }
 
   std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& contents,
-                                          const formats::FileContents& /*found*/) const override {
+                                          const checkpoint::OpenedInput& found) const override {
     const checkpoint::CheckpointExtras extras = Extras(contents);
     std::vector<FaultyFile> amiss;
+    if (found.checkpoint != nullptr) {
+      amiss = checkpoint::FaultsBesideTensors(*found.checkpoint, contents,
+                                              checkpoint::ShardsOf(reader_, contents, 0));
+    }
     const auto look = [&](const std::string& name, const auto& is_right) {
       const std::string path = files::Joined(path_, name);
       const bool is_missing = !files::IsFile(path);
-      if (is_missing || !is_right(files::InputFile(path))) amiss.push_back({name, is_missing});
+      if (is_missing || !is_right(files::InputFile(path))) {
+        amiss.push_back({name, is_missing ? FileFault::kMissing : FileFault::kContents});
+      }
     };
     for (const std::string& name : extras.others.copied) {
       if (extras.texts.contains(name)) continue;
       const auto made = OpenInInput(name);
-      look(name, [&](const files::InputFile& found) {
-        return found.size() == made->size() && files::HaveSameBytes(found, *made, made->size());
+      look(name, [&](const files::InputFile& file) {
+        return file.size() == made->size() && files::HaveSameBytes(file, *made, made->size());
       });
     }
     for (const auto& [name, text] : extras.texts) {
-      look(name, [&text = text](const files::InputFile& found) {
-        return found.size() == text.size() && checkpoint::ReadText(found, text.size()) == text;
+      look(name, [&text = text](const files::InputFile& file) {
+        return file.size() == text.size() && checkpoint::ReadText(file, text.size()) == text;
       });
     }
     return amiss;

@@ -171,12 +171,13 @@ class GgufSink final : public Sink {
     return formats::CheckTensorFile(path_, example_->WithKeys(contents), options);
   }
   std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& contents,
-                                          const formats::FileContents& found) const override {
+                                          const checkpoint::OpenedInput& found) const override {
     const formats::FileContents made = example_ ? example_->WithKeys(contents) : contents;
-    if (found.gguf_keys != nullptr && formats::HasGgufKeys(path_, made, *found.gguf_keys)) {
+    const formats::GgufKeys* const keys = found.reader->contents().gguf_keys.get();
+    if (keys != nullptr && formats::HasGgufKeys(path_, made, *keys)) {
       return {};
     }
-    return {{std::filesystem::path(path_).filename().string(), false}};
+    return {{std::filesystem::path(path_).filename().string(), FileFault::kKeys}};
   }
   std::unique_ptr<formats::TensorWriter> Create(formats::FileContents contents,
                                                 const files::CreateOptions& options,

@@ -364,7 +364,8 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
 
   const std::string own_name = std::filesystem::path(output).filename().string();
   if (parsed.contains("model") && parsed["model"] != ModelDigest(opened, settings)) {
-    verification.files.push_back({own_name, false});
+    verification.files.push_back(
+        {own_name, opened.model != nullptr ? FileFault::kContents : FileFault::kKeys});
   }
   const std::map<std::string, std::string> metadata = MetadataOf(opened);
   const Place of_metadata = record.Member("metadata");
@@ -372,7 +373,8 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
     // Tensors may stand in other files now: that is told where they are missing.
     const auto at = metadata.find(of_metadata[i].Member("name").Bytes());
     if (at != metadata.end() && at->second != of_metadata[i].Member("digest").Text()) {
-      verification.files.push_back({at->first.empty() ? own_name : at->first, false});
+      verification.files.push_back(
+          {at->first.empty() ? own_name : at->first, FileFault::kMetadata});
     }
   }
   const std::map<std::string, std::string> files = OtherFilesOf(opened, settings);
@@ -382,7 +384,7 @@ Verification VerifyByRecord(const std::string& output, const RunSettings& settin
     const auto at = files.find(name);
     const bool is_missing = at == files.end();
     if (is_missing || at->second != of_files[i].Member("digest").Text()) {
-      verification.files.push_back({name, is_missing});
+      verification.files.push_back({name, is_missing ? FileFault::kMissing : FileFault::kContents});
     }
   }
   return verification;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/sink.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "convert/gguf_sink.h"
@@ -19,6 +20,14 @@ class FileSink final : public Sink {
   std::uint64_t Check(const formats::FileContents& contents,
                       const files::CreateOptions& options) const override {
     return formats::CheckTensorFile(path_, contents, options);
+  }
+  std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& contents,
+                                          const checkpoint::OpenedInput& found) const override {
+    if (!formats::HasEnding(path_, ".safetensors") ||
+        found.reader->contents().metadata == contents.metadata) {
+      return {};
+    }
+    return {{std::filesystem::path(path_).filename().string(), FileFault::kMetadata}};
   }
   std::unique_ptr<formats::TensorWriter> Create(formats::FileContents contents,
                                                 const files::CreateOptions& options,

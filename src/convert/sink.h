@@ -29,6 +29,7 @@
 namespace tensorcast::convert {
 
 using files::FaultyFile;
+using files::FileFault;
 
 // An output that is yet to be made. It may refer to the input's reader, which outlives it.
 class Sink {
@@ -82,11 +83,11 @@ class Sink {
                                            std::vector<std::uint32_t>& /*file_of*/) const {
     return {};
   }
-  // What Create would make beside the tensors, and is not so in an output that stands, as which
-  // `found` was read: files of a directory, and of a GGUF file its keys. Throws files::Error where
-  // one cannot be read.
+  // What Create would make beside the tensors, and is not so in an output that stands: files of a
+  // directory, safetensors' metadata, the keys of a GGUF file. Throws files::Error where one cannot
+  // be read.
   virtual std::vector<FaultyFile> OtherFilesAmiss(const formats::FileContents& /*contents*/,
-                                                  const formats::FileContents& /*found*/) const {
+                                                  const checkpoint::OpenedInput& /*found*/) const {
     return {};
   }
   // Of a model: what Create would make in the place of one that stands. Throws files::Error.

@@ -338,7 +338,7 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
   AddOtherLosses(file.plan, std::move(other_losses), verification);
   std::ranges::stable_sort(verification.faulty, {}, &FaultyTensor::fault);
   if (model == nullptr) {
-    verification.files = file.sink->OtherFilesAmiss(contents, output.reader->contents());
+    verification.files = file.sink->OtherFilesAmiss(contents, output);
   } else if (has_all) {  // else the graph is another, too
     verification.files = model->FilesAmiss(other_values, settings.interrupted);
   }

@@ -4,14 +4,17 @@
 #ifndef TENSORCAST_SRC_FILES_FAULTY_FILE_H_
 #define TENSORCAST_SRC_FILES_FAULTY_FILE_H_
 
+#include <cstdint>
 #include <string>
 
 namespace tensorcast::files {
 
-// It has other contents than it should beside its tensors, or is missing.
+// What is wrong of it beside its tensors.
+enum class FileFault : std::uint8_t { kMissing, kContents, kMetadata, kKeys };
+
 struct FaultyFile {
   std::string name;  // its path in the output's directory: "config.json"
-  bool is_missing = false;
+  FileFault fault = FileFault::kContents;
 };
 
 }  // namespace tensorcast::files

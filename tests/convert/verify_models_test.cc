@@ -186,7 +186,7 @@ TEST_F(VerifyModels, FaultsHaveTheirNames) {
   EXPECT_TRUE(graph.faulty.empty());
   ASSERT_EQ(graph.files.size(), 1U);
   EXPECT_EQ(graph.files[0].name, "out.onnx");
-  EXPECT_FALSE(graph.files[0].is_missing);
+  EXPECT_EQ(graph.files[0].fault, files::FileFault::kContents);
 }
 
 }  // namespace

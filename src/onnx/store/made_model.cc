@@ -81,7 +81,8 @@ MadeModel::MadeModel(const formats::OnnxTensorReader& model, formats::FileConten
     const std::string path = (beside / location_).generic_string();
     const bool is_missing = !files::IsFile(path);
     if (is_missing || files::InputFile(path).size() != edit_.data_bytes) {
-      faulty_data_.push_back({location_, is_missing});
+      faulty_data_.push_back(
+          {location_, is_missing ? files::FileFault::kMissing : files::FileFault::kContents});
       return;
     }
   }
@@ -155,9 +156,11 @@ std::vector<files::FaultyFile> MadeModel::FilesAmiss(std::span<const std::size_t
   std::vector<files::FaultyFile> amiss;
   if (!HasTheGraph(faulty, interrupted)) {
     const std::filesystem::path path(found_.source().path());
-    amiss.push_back({path.filename().string(), false});
+    amiss.push_back({path.filename().string(), files::FileFault::kContents});
   }
-  if (edit_.has_data && !HasZerosBetween()) amiss.push_back({location_, false});
+  if (edit_.has_data && !HasZerosBetween()) {
+    amiss.push_back({location_, files::FileFault::kContents});
+  }
   return amiss;
 }
 
