@@ -158,7 +158,9 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
 
 void EndResumable(ResumedEnd& end, bool is_quiet) {
   if (end.run == nullptr) return;
+  CatchInterrupts();  // what is half removed would be left under a name that nobody knows
   end.run->End();
+  ExitOnInterrupts(Leaves::kOutput);
   if (is_quiet) return;
   for (const std::string& note : end.run->notes()) SayNote(note);
 }
