@@ -98,6 +98,7 @@ WorkDirectory::WorkDirectory(const std::string& output, Use use, const std::func
 
 // False where another has it.
 bool WorkDirectory::TryOpen(Use use) {
+  constexpr int kMostLost = 20;
   const bool is_shared = use == Use::kShared;
   if (use != Use::kStanding && !MakeDirectory(path_, kOwnersAlone) && errno != EEXIST) {
     ThrowWrite(path_, "cannot be created", errno);
@@ -128,7 +129,8 @@ bool WorkDirectory::TryOpen(Use use) {
   }
   Descriptor lock(OpenLockFile(file));
   if (lock.get() < 0) {
-    if (errno == ENOENT) return false;  // who had it has removed the directory
+    // Who had it has removed the directory; again and again it is the file system.
+    if (errno == ENOENT && ++lost_ != kMostLost) return false;
     ThrowWrite(file, "cannot be opened", errno);
   }
   // A file system may have no locks: then nobody is kept out.
