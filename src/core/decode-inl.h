@@ -14,8 +14,10 @@ HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
 // Whether the target converts between float16 and float32 in one instruction with the contract we
-// need (F16C: ties to even whatever the mode, subnormals exact, NaN quieted with its payload).
-#if HWY_ARCH_X86 && (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
+// need: ties to even, subnormals exact, NaN quieted with its payload. F16C has it whatever the
+// environment, ARM's fcvtl and fcvtn in the one that the kernels run in.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
+    (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
 inline constexpr bool kHasFloat16 = true;
 #else
 inline constexpr bool kHasFloat16 = false;
