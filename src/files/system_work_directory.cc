@@ -136,7 +136,10 @@ bool WorkDirectory::TryOpen(Use use) {
   // A file system may have no locks: then nobody is kept out.
   is_alone_ = Lock(lock.get()) || errno != EWOULDBLOCK;
   if (!is_alone_ && (!is_shared || !LockShared(lock.get()))) return false;
-  if (!IsStillNamed(file, lock.get())) return false;
+  if (!IsStillNamed(file, lock.get())) {
+    if (++lost_ == kMostLost) ThrowSystem(file, "cannot be looked at", errno);
+    return false;
+  }
   if (!is_alone_ && !Head()) return false;  // who prepares it was killed: the next try is alone
   if (use == Use::kStanding && !Head()) FailNothingBegun(path_);
   lock_ = lock.Release();

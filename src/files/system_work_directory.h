@@ -66,7 +66,7 @@ class WorkDirectory {
   const std::string output_;  // the final path
   std::string path_;
   int lock_ = -1;
-  int lost_ = 0;  // how often the directory was gone when its lock was to be opened
+  int lost_ = 0;  // how often the directory was gone when its lock was to be taken
   bool is_alone_ = false;
 };
 
