@@ -68,6 +68,49 @@ bool FillRows(const std::uint8_t* results, unsigned end, CodeRows* rows) {
   return true;
 }
 
+// Sums for the results of magnitudes [0, end).
+CodeRows::Sums FindMagnitudeSums(const std::uint8_t* results, unsigned end) {
+  constexpr unsigned kLatest = 0x70;  // a window's beginning
+  unsigned first = 0, last = end - 1;
+  while (first < last && results[first + 1] == results[0]) ++first;
+  while (last > first && results[last - 1] == results[end - 1]) --last;
+  if (*std::max_element(results, results + end) != results[last]) return {};
+  for (unsigned windows = 1; windows <= 2; ++windows) {
+    const unsigned begin = first + 16 * windows;
+    const unsigned model = (begin + 15) / 16;  // the first whole row
+    if (first + 16 * (windows - 1) > kLatest || 16 * model + 15 > last) break;
+    CodeRows::Sums sums;
+    const auto sum = [&](unsigned i) {
+      return static_cast<std::uint8_t>(sums.upper[i / 16] + sums.lower[i % 16]);
+    };
+    for (unsigned i = 0; i < 16; ++i) {
+      sums.lower[i] = static_cast<std::uint8_t>(results[16 * model + i] - results[16 * model]);
+    }
+    bool all = true;
+    for (unsigned row = begin / 16; row <= last / 16; ++row) {
+      const unsigned i = std::max(begin, 16 * row);
+      sums.upper[row] = static_cast<std::uint8_t>(results[i] - sums.lower[i % 16]);
+    }
+    for (unsigned i = begin; i < last; ++i) all = all && sum(i) == results[i];
+    all = all && std::min(sum(last), results[last]) == results[last];
+    if (!all) continue;
+    for (unsigned window = windows; window-- > 0;) {
+      for (unsigned i = 0; i < 16; ++i) {
+        const unsigned at = first + 16 * window + i;
+        std::uint8_t besides = static_cast<std::uint8_t>(results[at] - sum(at));
+        if (window == 0) besides = static_cast<std::uint8_t>(besides - sums.besides[1][i]);
+        sums.besides[window][i] = besides;
+      }
+    }
+    sums.windows = static_cast<std::uint8_t>(windows);
+    sums.first = static_cast<std::uint8_t>(first);
+    sums.last = static_cast<std::uint8_t>(last);
+    sums.most = results[last];
+    return sums;
+  }
+  return {};
+}
+
 CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* of_code) {
   CodeRows rows;
   std::uint8_t of_index[256];
@@ -98,6 +141,8 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     const unsigned result = of_code[magnitude];
     switch (sign) {
       case CodeRows::Sign::kFlips: return negative(magnitude) == (result ^ detail::SignBit(to));
+      case CodeRows::Sign::kFlipsUnlessZero:
+        return negative(magnitude) == (result == 0 ? 0 : result ^ detail::SignBit(to));
       case CodeRows::Sign::kNegates:
         return negative(magnitude) == ((256 - result) & detail::LowMask(to.bits));
       case CodeRows::Sign::kReplaces: return negative(magnitude) == negative(1);
@@ -106,8 +151,9 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     return negative(magnitude) == result;
   };
   rows.negative_zero = of_code[0x80];
-  for (const auto sign : {CodeRows::Sign::kFlips, CodeRows::Sign::kNegates,
-                          CodeRows::Sign::kReplaces, CodeRows::Sign::kIgnored}) {
+  for (const auto sign :
+       {CodeRows::Sign::kFlips, CodeRows::Sign::kFlipsUnlessZero, CodeRows::Sign::kNegates,
+        CodeRows::Sign::kReplaces, CodeRows::Sign::kIgnored}) {
     if (!by_magnitude && sign != CodeRows::Sign::kFlips) break;
     unsigned end = 128;
     const unsigned above = of_code[127];
@@ -128,6 +174,7 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     rows.above = static_cast<std::uint8_t>(above);
     rows.has_negative_zero = !by_magnitude || !follows(sign, 0);
     FillRows(of_code, end, &rows);
+    if (by_magnitude && rows.count == 8) rows.sums = FindMagnitudeSums(of_code, end);
     if (end < 128) return rows;
     // NaN follows the sign, but lies apart from what it stands beside.
     CodeRows apart = rows;
@@ -135,6 +182,8 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     apart.above_from = static_cast<std::uint16_t>(end);
     apart.above_has_sign = true;
     FillRows(of_code, end, &apart);
+    apart.sums = apart.count == 8 ? FindMagnitudeSums(of_code, end) : CodeRows::Sums();
+    if (rows.sums.windows == 0 && apart.sums.windows != 0) return apart;
     return apart.count < rows.count ? apart : rows;
   }
   return rows;
@@ -269,6 +318,17 @@ std::uint8_t FindTruthMask(const std::uint8_t* of_code) {
   return 0;
 }
 
+std::uint8_t FindPowers(const std::uint64_t* results, int bits) {
+  const std::uint64_t* const one = std::find(results, results + 256, 1);
+  const auto first = static_cast<int>(one - results);
+  if (first == 256) return 0;
+  for (int code = 0; code < 256; ++code) {
+    const int power = code - first;
+    if (results[code] != (power < 0 || power >= bits ? 0 : std::uint64_t{1} << power)) return 0;
+  }
+  return static_cast<std::uint8_t>(first);
+}
+
 void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, CodeTable* table) {
   std::uint64_t results[256];
   const std::uint64_t mask = detail::LowMask(from.bits);
@@ -292,6 +352,7 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
     table->extension = ExtensionOf(results, from.bits, to.bits);
   }
   if (from.bits == 8) table->sums = FindSums(*table);
+  if (from.bits == 8) table->powers_from = FindPowers(results, to.bits);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);
 }

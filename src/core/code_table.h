@@ -50,7 +50,7 @@ struct CodeRows {
     kMagnitude,
     kAbsolute,  // the sign flips
   };
-  enum class Sign : std::uint8_t { kIgnored, kFlips, kNegates, kReplaces };
+  enum class Sign : std::uint8_t { kIgnored, kFlips, kFlipsUnlessZero, kNegates, kReplaces };
   std::uint8_t count = 0;  // 1, 2, 4 or 8; 0: not possible
   Index index = Index::kCode;
   std::uint8_t first = 0;          // index of the first row's first result
@@ -64,6 +64,20 @@ struct CodeRows {
   bool has_negative_zero = false;  // whether code 0x80 has a result of its own
   std::uint8_t negative_zero = 0;
   alignas(64) std::uint8_t results[128] = {};
+
+  // Magnitudes for which eight rows would be needed: from `sums.first` to `sums.last`, what is
+  // beyond having the results of these, each result is the sum of one entry for the upper four bits
+  // and one for the lower four. The first magnitudes, 16 or 32 of them, add what they have besides.
+  struct Sums {
+    std::uint8_t windows = 0;  // of 16 that add; 0: not possible
+    std::uint8_t first = 0;
+    std::uint8_t last = 0;
+    std::uint8_t most = 0;  // the largest result, beyond which the last one's sum may be
+    alignas(16) std::uint8_t upper[16] = {};
+    alignas(16) std::uint8_t lower[16] = {};
+    alignas(16) std::uint8_t besides[2][16] = {};  // the second row's entries count in both windows
+  };
+  Sums sums;
 };
 
 // How codes of eight bits are looked up by their halves, where that is possible: byte p of a result
@@ -101,6 +115,8 @@ struct CodeTable {
   CodeSums sums;  // of codes of eight bits
   // Where a result of eight bits is 1 if some bit of the code's under this mask is set, and else 0.
   std::uint8_t truth_mask = 0;
+  // Where the results of codes of eight bits are 1, 2, 4 and so on from this code on, and else 0.
+  std::uint8_t powers_from = 0;
 };
 
 // The table of a pair whose source has at most eight bits, or null: where there is none yet and

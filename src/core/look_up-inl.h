@@ -171,14 +171,53 @@ template <int kBits> class HalfLookup {
 template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16>;
 #endif
 
-// The results of codes of eight bits by CodeRows.
-template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex, CodeRows::Sign kSign>
+// The results of magnitudes by CodeRows::Sums.
+template <std::size_t kWindows> class MagnitudeSums {
+ public:
+  explicit HWY_INLINE MagnitudeSums(const CodeRows& rows)
+      : upper_(hn::LoadDup128(D8(), rows.sums.upper)),
+        lower_(hn::LoadDup128(D8(), rows.sums.lower)),
+        most_(hn::Set(D8(), rows.sums.most)) {
+    for (std::size_t i = 0; i < kWindows; ++i) {
+      besides_[i] = hn::LoadDup128(D8(), rows.sums.besides[i]);
+      // Beyond a window the highest bit is set, which looks up zero.
+      to_place_[i] = hn::Set(D8(), static_cast<std::uint8_t>(0x70 - rows.sums.first - 16 * i));
+    }
+  }
+  HWY_INLINE V8 operator()(V8 magnitude) const {
+    const D8 d;
+    const V8 upper = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), magnitude))),
+                             hn::Set(d, std::uint8_t{0x0F}));
+    V8 result =
+        hn::Add(hn::TableLookupBytes(upper_, upper), hn::TableLookupBytes(lower_, magnitude));
+    for (std::size_t i = 0; i < kWindows; ++i) {
+      const V8 place = hn::Add(magnitude, to_place_[i]);
+      result = hn::Add(result, hn::TableLookupBytesOr0(besides_[i], place));
+    }
+    return hn::Min(result, most_);
+  }
+
+ private:
+  V8 upper_, lower_, most_, besides_[kWindows], to_place_[kWindows];
+};
+
+// By its rows, a magnitude being an index as it is where there are eight of them.
+template <std::size_t kRows> class MagnitudeRows : public RowsLookup<kRows> {
+ public:
+  explicit HWY_INLINE MagnitudeRows(const CodeRows& rows) : RowsLookup<kRows>(rows.results) {}
+};
+
+template <class Core> inline constexpr bool kIsSums = false;
+template <std::size_t kWindows> inline constexpr bool kIsSums<MagnitudeSums<kWindows> > = true;
+
+// The results of codes of eight bits by CodeRows, looked up by Core.
+template <int kOutBits, class Core, CodeRows::Index kIndex, CodeRows::Sign kSign>
 class FewRowsLookup {
  public:
   explicit HWY_INLINE FewRowsLookup(const CodeRows& rows)
-      : lookup_(rows.results),
-        first_(Set(rows.first)),
-        last_(Set(rows.last)),
+      : lookup_(rows),
+        first_(Set(kIsSums<Core> ? rows.sums.first : rows.first)),
+        last_(Set(kIsSums<Core> ? rows.sums.last : rows.last)),
         negative_(Set(rows.negative)),
         below_above_(Set(rows.above_from - 1u)),
         above_(Set(rows.above)),
@@ -190,7 +229,11 @@ class FewRowsLookup {
   // What does not change is asked once for several vectors.
   template <std::size_t kVectors> HWY_INLINE void operator()(const V8* codes, V8* results) const {
     for (std::size_t i = 0; i < kVectors; ++i) results[i] = IndexOf(codes[i]);
-    if constexpr (kRows < 8 || !kSigned) {
+    if constexpr (kIsSums<Core>) {
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        results[i] = hn::Min(hn::Max(results[i], first_), last_);
+      }
+    } else if constexpr (!std::is_same_v<Core, MagnitudeRows<8> > || !kSigned) {
       if (kSign == CodeRows::Sign::kNegates &&
           same_ends_) {  // below the first it wraps, beyond the last
         for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::Sub(results[i], first_);
@@ -204,7 +247,12 @@ class FewRowsLookup {
     if (has_above_ && above_has_sign_) PutAbove<kVectors>(codes, results);
     if constexpr (kSign == CodeRows::Sign::kFlips) {
       for (std::size_t i = 0; i < kVectors; ++i) {
-        results[i] = hn::Xor(results[i], hn::And(Negative(codes[i]), negative_));
+        results[i] = hn::Xor(results[i], SignOf(codes[i]));
+      }
+    } else if constexpr (kSign == CodeRows::Sign::kFlipsUnlessZero) {
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        const auto is_zero = hn::Eq(results[i], hn::Zero(D8()));
+        results[i] = hn::Xor(results[i], hn::IfThenZeroElse(is_zero, SignOf(codes[i])));
       }
     } else if constexpr (kSign == CodeRows::Sign::kNegates) {
       for (std::size_t i = 0; i < kVectors; ++i) {
@@ -212,7 +260,7 @@ class FewRowsLookup {
       }
     } else if constexpr (kSign == CodeRows::Sign::kReplaces) {
       for (std::size_t i = 0; i < kVectors; ++i) {
-        results[i] = hn::IfThenElse(hn::MaskFromVec(Negative(codes[i])), negative_, results[i]);
+        results[i] = hn::IfThenElse(BitSet<7>(codes[i]), negative_, results[i]);
       }
     }
     if (has_above_ && !above_has_sign_) PutAbove<kVectors>(codes, results);
@@ -230,6 +278,10 @@ class FewRowsLookup {
   static HWY_INLINE V8 Negative(V8 code) {
     const hn::RebindToSigned<D8> di;
     return hn::BitCast(D8(), hn::BroadcastSignBit(hn::BitCast(di, code)));
+  }
+  // The bit that a negative code inverts.
+  HWY_INLINE V8 SignOf(V8 code) const {
+    return hn::And(kOutBits == 8 ? code : Negative(code), negative_);
   }
   static HWY_INLINE V8 Negate(V8 result, V8 code) {
 #if HWY_TARGET == HWY_AVX2
@@ -259,7 +311,7 @@ class FewRowsLookup {
     return hn::RebindMask(D8(), hn::Gt(hn::BitCast(di, index), hn::BitCast(di, below_above_)));
   }
 
-  RowsLookup<kRows> lookup_;
+  Core lookup_;
   V8 first_, last_, negative_, below_above_, above_, negative_zero_;
   bool same_ends_, has_above_, above_has_sign_, has_negative_zero_;
 };

@@ -14,6 +14,8 @@
 #include "core/interleave-inl.h"
 #include "core/lane_codes-inl.h"
 #include "core/look_up-inl.h"
+#include "core/packed_look_up-inl.h"
+#include "core/powers-inl.h"
 #include "core/stages-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -225,104 +227,13 @@ HWY_INLINE void LookUpStep(const Results& results, const std::byte* in, std::byt
   }
 }
 
-// ------------------------------------------------------------------------------ packed to packed
-
-#if HWY_TARGET == HWY_AVX3_DL
-// To codes of four or two bits, 128 at once. Codes of four bits are looked up where they stand, of
-// two bits in pairs; an index has six bits, and what a table has for the higher ones repeats.
-template <int kInBits, int kOutBits> class PackedLookup {
- public:
-  static constexpr std::size_t kElements = 128;
-
-  explicit HWY_INLINE PackedLookup(const CodeTable& table) : codes_(table.bytes[0]) {
-    const __m512i results = _mm512_load_si512(table.bytes[0]);
-    if constexpr (kInBits == 4) {
-      first_ = results;
-      second_ = _mm512_slli_epi16(results, kOutBits);  // results are shorter than a byte
-    } else if constexpr (kInBits == 2) {
-      constexpr auto kSecond = [](unsigned i) { return i / 4 % 4; };
-      const __m512i second = _mm512_permutexvar_epi8(ByteIndices<kSecond>(), results);
-      first_ = _mm512_or_si512(results, _mm512_slli_epi16(second, kOutBits));
-    }
-  }
-  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
-    if constexpr (kInBits == 2) {
-      const __m512i bytes =
-          _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
-      const __m512i pairs = _mm512_or_si512(bytes, _mm512_slli_epi16(bytes, 4));
-      _mm512_storeu_si512(out, _mm512_permutexvar_epi8(pairs, first_));
-    } else if constexpr (kInBits == 4) {
-      const __m512i bytes = _mm512_loadu_si512(in);
-      const __m512i pairs =
-          _mm512_or_si512(_mm512_permutexvar_epi8(bytes, first_),
-                          _mm512_permutexvar_epi8(_mm512_srli_epi16(bytes, 4), second_));
-      if constexpr (kOutBits == 4) {
-        _mm512_storeu_si512(out, pairs);
-      } else {
-        StoreCodes<4>(V8{pairs}, out);
-      }
-    } else {
-      const std::byte* second = in + 64 * kInBits / 8;
-      StoreCodes<kOutBits>(codes_(LoadCodes<kInBits>(in)), codes_(LoadCodes<kInBits>(second)), out);
-    }
-  }
-
- private:
-  Lookup<kInBits> codes_;
-  __m512i first_, second_;
-};
-template <int kInBits, int kOutBits> inline constexpr bool kToPacked = kOutBits <= 4;
-#else
-// Codes of four bits are looked up where they stand, of two bits in pairs.
-template <int kInBits, int kOutBits> class PackedLookup {
- public:
-  static constexpr std::size_t kElements = 2 * kCodes;
-
-  explicit HWY_INLINE PackedLookup(const CodeTable& table) {
-    const D8 d;
-    const D16 d16;
-    const V8 results = hn::LoadDup128(d, table.bytes[0]);
-    V8 second = results;
-    if constexpr (kInBits == 2) {
-      alignas(16) static constexpr std::uint8_t kSecond[16] = {0, 0, 0, 0, 1, 1, 1, 1,
-                                                               2, 2, 2, 2, 3, 3, 3, 3};
-      second = hn::TableLookupBytes(results, hn::LoadDup128(d, kSecond));
-    }
-    second = hn::BitCast(d, hn::ShiftLeft<kOutBits>(hn::BitCast(d16, second)));
-    first_ = kInBits == 2 ? hn::Or(results, second) : results;
-    second_ = second;
-  }
-  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
-    const D8 d;
-    const D16 d16;
-    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
-    if constexpr (kInBits == 2) {
-      const V16 bytes = hn::PromoteTo(d16, Load(Like<std::uint8_t, D16>(), in));
-      const V8 pairs = hn::BitCast(d, hn::Or(bytes, hn::ShiftLeft<4>(bytes)));
-      Store(hn::TableLookupBytes(first_, hn::And(pairs, nibble)), d, out);
-    } else {
-      const V8 bytes = Load(d, in);
-      const V8 upper = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, bytes)));
-      const V8 pairs = hn::Or(hn::TableLookupBytes(first_, hn::And(bytes, nibble)),
-                              hn::TableLookupBytes(second_, hn::And(upper, nibble)));
-      // Joined results of two bits are codes of four.
-      StoreCodes<kOutBits == 4 ? 8 : 4>(pairs, out);
-    }
-  }
-
- private:
-  V8 first_, second_;
-};
-template <int kInBits, int kOutBits>
-inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
-#endif
-
 #if HWY_TARGET != HWY_AVX3_DL
 // -------------------------------------------------------------------- eight bits by few rows
 
-template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex, CodeRows::Sign kSign>
-void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
-  const FewRowsLookup<kOutBits, kRows, kIndex, kSign> lookup(rows);
+template <int kOutBits, class Core, CodeRows::Index kIndex, CodeRows::Sign kSign>
+HWY_NOINLINE void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n,
+                               const CodeRows& rows) {
+  const FewRowsLookup<kOutBits, Core, kIndex, kSign> lookup(rows);
   constexpr std::size_t kVectors = 2;  // to a step
   constexpr std::size_t kJoined = HWY_TARGET == HWY_AVX2 ? 2 : 1;
   const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
@@ -346,9 +257,18 @@ inline constexpr std::size_t kMostRows = HWY_TARGET == HWY_AVX3 ? 2 : 8;
 
 template <int kOutBits, CodeRows::Index kIndex, CodeRows::Sign kSign>
 void FewRowsStageOf(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kIndex == CodeRows::Index::kMagnitude && kOutBits >= 6) {
+    const auto sums = [&]<std::size_t kWindows>() {
+      FewRowsStage<kOutBits, MagnitudeSums<kWindows>, kIndex, kSign>(in, out, n, rows);
+    };
+    if (rows.sums.windows == 1) return sums.template operator()<1>();
+    if (rows.sums.windows == 2) return sums.template operator()<2>();
+  }
+#endif
   const auto stage = [&]<std::size_t kRows>() {
     if constexpr (kRows <= kMostRows) {
-      FewRowsStage<kOutBits, kRows, kIndex, kSign>(in, out, n, rows);
+      FewRowsStage<kOutBits, MagnitudeRows<kRows>, kIndex, kSign>(in, out, n, rows);
     }
   };
   switch (rows.count) {
@@ -379,6 +299,7 @@ void LookUpFewRows(const std::byte* in, std::byte* out, std::size_t n, const Cod
   switch (rows.sign) {
     case Sign::kIgnored: return of_magnitude.template operator()<Sign::kIgnored>();
     case Sign::kFlips: return of_magnitude.template operator()<Sign::kFlips>();
+    case Sign::kFlipsUnlessZero: return of_magnitude.template operator()<Sign::kFlipsUnlessZero>();
     case Sign::kNegates: return of_magnitude.template operator()<Sign::kNegates>();
     case Sign::kReplaces: return of_magnitude.template operator()<Sign::kReplaces>();
   }
@@ -419,6 +340,12 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     ForEachStep<kInBits, kOutBits, PackedLookup<kInBits, kOutBits>::kElements>(in, out, n, packed);
     return;
   }
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kInBits == 4 && kOutBits == 8) {
+    ForEachStep<4, 8, NibblesToBytes::kElements>(in, out, n, NibblesToBytes(*args.table));
+    return;
+  }
+#endif
 #if HWY_TARGET != HWY_AVX3_DL
   if constexpr (kInBits == 8 && kOutBits == 8) {
     const std::uint8_t mask = args.table->truth_mask;
@@ -426,7 +353,10 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
   }
   if constexpr (kInBits == 8 && kOutBits <= 8) {
     const std::size_t rows = args.table->rows.count;
-    if (rows != 0 && rows <= kMostRows && (rows <= 4 || !kHasSums || !args.table->sums.usable))
+    const CodeSums& sums = args.table->sums;
+    const bool by_magnitude = HWY_TARGET == HWY_AVX2 && args.table->rows.sums.windows != 0;
+    const bool by_sums = kHasSums && sums.usable && !(by_magnitude && sums.count > 2);
+    if (rows != 0 && rows <= kMostRows && (rows <= 4 || !by_sums))
       return LookUpFewRows<kOutBits>(in, out, n, args.table->rows);
   }
 #endif
@@ -489,6 +419,13 @@ void ExtendStage(const std::byte* in, std::byte* out, std::size_t n, const Encod
 }
 #endif
 
+#if TENSORCAST_PACKS
+template <int kOutBits>
+void PowersStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  ForEachStep<8, kOutBits, kCodes>(in, out, n, Powers<kOutBits>(*args.table));
+}
+#endif
+
 template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) {
   // Codes of two bits are integers: to two bits they are copied.
   if constexpr (kInBits == 2 && kOutBits == 2) return nullptr;
@@ -501,6 +438,11 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
       case Extension::kSign: return &ExtendStage<kInBits, kOutBits, Extension::kSign>;
       case Extension::kNone: break;
     }
+  }
+#endif
+#if TENSORCAST_PACKS
+  if constexpr (kInBits == 8 && kOutBits >= 32) {
+    if (table.powers_from != 0) return &PowersStage<kOutBits>;
   }
 #endif
   // Integers of eight bits are converted faster.
