@@ -116,37 +116,30 @@ template <DataType kFrom, DataType kTo>
 HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
   constexpr const TypeInfo& to_row = detail::Row(kTo);
+  if constexpr (from_row.is_float() && !to_row.has_zero) {
+    if (HWY_UNLIKELY(!Float64ToE8M0(in, out, args))) CarefulStep<kFrom, kTo>(in, out, args);
+    return;
+  }
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
-  constexpr Order kOrder = IsWords<kFrom>() || (from_row.bits == 64 && to_row.has_zero)
-                               ? Order::kWords
-                               : Order::kPackedOnce;
+  constexpr Order kOrder = from_row.bits == 64 ? Order::kWords : Order::kPackedOnce;
   constexpr bool kOverflows = ThroughOf(from_row, to_row) == Through::kNearest;
   V16 halves[2], signs[2];
   __m256i apart = _mm256_setzero_si256();  // lanes to be cast carefully
   for (std::size_t i = 0; i < 2; ++i) {
     const std::byte* from = in + 2 * kWordBytes * i;
-    if constexpr (kOrder == Order::kWords && from_row.is_float()) {
+    if constexpr (from_row.is_float()) {
       halves[i] = OddBfloat16Of64(from, &signs[i]);
       apart = _mm256_or_si256(
           apart, _mm256_subs_epu16(halves[i].raw, _mm256_set1_epi16(kBfloat16Infinity - 1)));
     } else {
-      V32 words[2];
-      for (std::size_t j = 0; j < 2; ++j) {
-        const std::byte* at = from + j * kWordBytes;
-        if constexpr (from_row.is_float()) {
-          words[j] = hn::BitCast(D32(), WideFloat32<kFrom, Through::kNearest>(at));
-        } else {
-          words[j] = hn::BitCast(D32(), NearFloat32<kFrom, kOverflows>(at));
-        }
-      }
-      const V16 upper = UpperHalves(words[0], words[1]), lower = LowHalves(words[0], words[1]);
-      halves[i] = signs[i] = OddBfloat16(upper, lower);
-      if constexpr (from_row.is_float()) {
-        // float8e8m0's numbers have nothing in the lower half; neither has Inf.
-        apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(lower.raw, _mm256_setzero_si256()));
-      } else if constexpr (!kOverflows) {
-        const __m256i near = IsNear(lower, 0);
-        apart = _mm256_or_si256(apart, _mm256_and_si256(near, LargeHalves(upper)));
+      const auto words = [from](std::size_t j) HWY_ATTR {
+        return hn::BitCast(D32(), NearFloat32<kFrom, kOverflows>(from + j * kWordBytes));
+      };
+      const HalfPlanes planes = SplitHalves(words(0), words(1));
+      halves[i] = signs[i] = OddBfloat16(planes.upper, planes.lower);
+      if constexpr (!kOverflows) {
+        const __m256i near = IsNear(planes.lower, 0);
+        apart = _mm256_or_si256(apart, _mm256_and_si256(near, LargeHalves(planes.upper)));
       }
     }
   }
@@ -368,25 +361,34 @@ template <DataType kFrom> HWY_INLINE void WideToFloat16Step(const std::byte* in,
 // False where an integer's float32 lies where bfloat16 rounds and need not be there.
 template <DataType kFrom> HWY_INLINE bool IntegersToBfloat16(const std::byte* in, std::byte* out) {
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
-  V16 uppers[2], lowers[2];
+  HalfPlanes planes[2];
   __m256i near[2];
   for (std::size_t i = 0; i < 2; ++i) {
     const auto words = [&](std::size_t j) HWY_ATTR {
       return hn::BitCast(D32(), NearFloat32<kFrom, false>(in + (2 * i + j) * kWordBytes));
     };
-    const V32 low = words(0), high = words(1);
-    uppers[i] = UpperHalves(low, high);
-    lowers[i] = LowHalves(low, high);
-    near[i] = IsNear(lowers[i], 0x8000);
+    planes[i] = SplitHalves(words(0), words(1));
+    // An int32 has been rounded to nearest.
+    near[i] = kFrom == DataType::kInt32
+                  ? _mm256_cmpeq_epi16(planes[i].lower.raw, _mm256_set1_epi16(INT16_MIN))
+                  : IsNear(planes[i].lower, 0x8000);
   }
+  const auto store = [out](std::size_t i, V16 result) HWY_ATTR {
+    Store(IsWords<kFrom>() ? WordsInOrder(result) : InOrder(result), D16(), out + 32 * i);
+  };
   const __m256i any = _mm256_or_si256(near[0], near[1]);
-  if (HWY_UNLIKELY(!_mm256_testz_si256(any, any)) &&
-      (AnyLarge(near[0], uppers[0]) || AnyLarge(near[1], uppers[1]))) {
+  if (_mm256_testz_si256(any, any)) {  // nor does anything tie
+    for (std::size_t i = 0; i < 2; ++i) {
+      const __m256i grows = _mm256_srai_epi16(planes[i].lower.raw, 15);
+      store(i, V16{_mm256_sub_epi16(planes[i].upper.raw, grows)});
+    }
+    return true;
+  }
+  if (HWY_UNLIKELY(AnyLarge(near[0], planes[0].upper) || AnyLarge(near[1], planes[1].upper))) {
     return false;
   }
   for (std::size_t i = 0; i < 2; ++i) {
-    const V16 result = NearestBfloat16(uppers[i], lowers[i]);
-    Store(IsWords<kFrom>() ? WordsInOrder(result) : InOrder(result), D16(), out + 32 * i);
+    store(i, NearestBfloat16(planes[i].upper, planes[i].lower));
   }
   return true;
 }

@@ -157,6 +157,40 @@ HWY_INLINE V16 OddBfloat16Of64(const std::byte* in, V16* signs) {
   return V16{_mm256_or_si256(kept, _mm256_min_epu16(cut, _mm256_set1_epi16(1)))};
 }
 
+// 32 float64 to float8e8m0; false, with nothing written, where one is NaN.
+HWY_INLINE bool Float64ToE8M0(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  const auto set16 = [](std::uint32_t bits)
+                         HWY_ATTR { return _mm256_set1_epi16(static_cast<short>(bits)); };
+  __m256i nan = _mm256_setzero_si256(), codes[2], below[2];
+  // As OddBfloat16Of64, but what is too small is negative, and too large the largest.
+  const auto rebiased = [&nan](const Words& words) HWY_ATTR {
+    const __m256i magnitude = _mm256_and_si256(words.high, _mm256_set1_epi32(INT32_MAX));
+    const __m256i cut = _mm256_min_epu32(words.low, _mm256_set1_epi32(1));
+    const __m256i folded = _mm256_or_si256(magnitude, cut);
+    nan = _mm256_or_si256(nan, _mm256_cmpgt_epi32(folded, _mm256_set1_epi32(0x7FF00000)));
+    return _mm256_sub_epi32(folded, _mm256_set1_epi32((1023 - 127) << 20));
+  };
+  const __m256i mask = _mm256_set1_epi32(0x1FFF);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Words low = LoadWordsOf64(in + 128 * i), high = LoadWordsOf64(in + 128 * i + 64);
+    const __m256i a = rebiased(low), b = rebiased(high);
+    const __m256i kept = _mm256_packs_epi32(_mm256_srai_epi32(a, 13), _mm256_srai_epi32(b, 13));
+    const __m256i cut = _mm256_packus_epi32(_mm256_and_si256(a, mask), _mm256_and_si256(b, mask));
+    const __m256i odd = _mm256_or_si256(kept, _mm256_min_epu16(cut, _mm256_set1_epi16(1)));
+    below[i] = _mm256_or_si256(odd, _mm256_packs_epi32(low.high, high.high));  // or negative
+    const __m256i above = _mm256_cmpgt_epi16(odd, set16((127 + 127) << 7));
+    codes[i] =
+        _mm256_blendv_epi8(_mm256_srli_epi16(_mm256_add_epi16(odd, set16(args.e8m0_bias16)), 7),
+                           set16(args.e8m0_above), above);
+  }
+  if (HWY_UNLIKELY(!_mm256_testz_si256(nan, nan))) return false;
+  const __m256i least = _mm256_set1_epi8(static_cast<char>(args.e8m0_below));
+  const __m256i bytes = _mm256_blendv_epi8(_mm256_packus_epi16(codes[0], codes[1]), least,
+                                           _mm256_packs_epi16(below[0], below[1]));
+  Store(BytesInOrder<Order::kWords>(bytes), D8(), out);
+  return true;
+}
+
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif  // HWY_TARGET == HWY_AVX2
