@@ -8,6 +8,8 @@
 #define TENSORCAST_SRC_CORE_INTEGER_STEPS_INL_H_
 #endif
 
+#include <bit>
+
 #include "core/byte_tables-inl.h"
 #include "core/careful_step-inl.h"
 #include "core/half_sources-inl.h"
@@ -92,11 +94,19 @@ template <bool kSigned> HWY_INLINE V8 PackToBytes(const V32* words) {
 #endif
 }
 
-// The low bytes of four vectors, in order.
-HWY_INLINE V8 LowBytes(const V32* words) {
-  const V16 low = hn::Set(D16(), std::uint16_t{0xFF});
+// The low bits of four vectors, as many as a byte has or fewer, in order.
+template <int kBits> HWY_INLINE V8 LowBytes(const V32* words) {
+#if HWY_TARGET == HWY_AVX2
+  const auto low_bits = [words](std::size_t i) HWY_ATTR {
+    return hn::And(words[i], hn::Set(D32(), (1u << kBits) - 1));
+  };
+  return Bytes<Order::kPackedOnce>(PackWords<true>(low_bits(0), low_bits(1)),
+                                   PackWords<true>(low_bits(2), low_bits(3)));
+#else
+  const V16 low = hn::Set(D16(), static_cast<std::uint16_t>((1 << kBits) - 1));
   return Bytes<Order::kPackedOnce>(hn::And(LowHalves(words[0], words[1]), low),
                                    hn::And(LowHalves(words[2], words[3]), low));
+#endif
 }
 
 // The last bits of saturated codes in bytes for integers of fewer than eight bits.
@@ -120,40 +130,31 @@ template <DataType kTo> HWY_INLINE V8 ToFewerBits(V8 codes, const EncodeArgs& ar
 }
 
 #if TENSORCAST_AVX512
-// Floats of 16 bits cut to integers: the significand, at the top of its lane, shifted down by what
-// its exponent lacks. All that float16 has fits 16 bits, of bfloat16 the low eight are right; what
-// is below one, above those bits, Inf or NaN is shifted out.
-template <DataType kFrom> HWY_INLINE V16 CutMagnitude(V16 x) {
-  constexpr int kExponentBits = detail::Row(kFrom).exponent_bits;
+// float16 cut to integers: the significand, at the top of its lane, shifted down by what its
+// exponent lacks; what is below one, Inf or NaN is shifted out.
+HWY_INLINE V16 CutMagnitude(V16 x) {
   const __m512i significand =
-      _mm512_or_si512(_mm512_slli_epi16(x.raw, kExponentBits), _mm512_set1_epi16(INT16_MIN));
-  __m512i lacks;
-  if constexpr (kFrom == DataType::kFloat16) {
-    // An index has the low five bits of its lane.
-    alignas(64) static constexpr auto kLacks = [] {
-      std::array<std::uint16_t, 32> lacks{};
-      for (unsigned e = 0; e < 32; ++e)
-        lacks[e] = static_cast<std::uint16_t>(e == 31 ? 16 : 30 - e);
-      return lacks;
-    }();
-    lacks =
-        _mm512_permutexvar_epi16(_mm512_srli_epi16(x.raw, 10), _mm512_load_si512(kLacks.data()));
-  } else {
-    const __m512i exponent = _mm512_srli_epi16(_mm512_add_epi16(x.raw, x.raw), 8);
-    lacks = _mm512_sub_epi16(_mm512_set1_epi16(127 + 15), exponent);
-  }
+      _mm512_or_si512(_mm512_slli_epi16(x.raw, 5), _mm512_set1_epi16(INT16_MIN));
+  // An index has the low five bits of its lane.
+  alignas(64) static constexpr auto kLacks = [] {
+    std::array<std::uint16_t, 32> lacks{};
+    for (unsigned e = 0; e < 32; ++e) lacks[e] = static_cast<std::uint16_t>(e == 31 ? 16 : 30 - e);
+    return lacks;
+  }();
+  const __m512i lacks =
+      _mm512_permutexvar_epi16(_mm512_srli_epi16(x.raw, 10), _mm512_load_si512(kLacks.data()));
   return V16{_mm512_srlv_epi16(significand, lacks)};
 }
 
 // The same to bytes, modulo 2^8.
-template <DataType kFrom> HWY_INLINE V8 CutToBytes(const std::byte* in) {
+HWY_INLINE V8 CutToBytes(const std::byte* in) {
   const V16 a = Load(D16(), in), b = Load(D16(), in + 64);
 #if HWY_TARGET == HWY_AVX3_DL
-  const V8 bytes{LowerBytes(CutMagnitude<kFrom>(a), CutMagnitude<kFrom>(b))};
+  const V8 bytes{LowerBytes(CutMagnitude(a), CutMagnitude(b))};
 #else
   const V16 low = hn::Set(D16(), std::uint16_t{0xFF});
-  const V8 bytes = Bytes<Order::kElements>(hn::And(CutMagnitude<kFrom>(a), low),
-                                           hn::And(CutMagnitude<kFrom>(b), low));
+  const V8 bytes =
+      Bytes<Order::kElements>(hn::And(CutMagnitude(a), low), hn::And(CutMagnitude(b), low));
 #endif
   const __mmask64 negative =
       _mm512_kunpackd(_mm512_movepi16_mask(b.raw), _mm512_movepi16_mask(a.raw));
@@ -162,10 +163,9 @@ template <DataType kFrom> HWY_INLINE V8 CutToBytes(const std::byte* in) {
 #endif
 
 #if HWY_TARGET == HWY_AVX3_DL
-// bfloat16 to integers in bytes: even elements and odd ones, packed twice where they stand and put
-// in order once. False where one may be beyond 16 bits, or is NaN.
-template <DataType kTo>
-HWY_INLINE bool Bfloat16Integers(const std::byte* in, const EncodeArgs& args, V8* codes) {
+// bfloat16 to saturated integers in bytes: even elements and odd ones, packed twice where they
+// stand and put in order once. False where one may be beyond 16 bits, or is NaN.
+template <DataType kTo> HWY_INLINE bool Bfloat16Integers(const std::byte* in, V8* codes) {
   constexpr bool kNearest = detail::Row(kTo).bits < 8;
   constexpr bool kSigned = detail::Row(kTo).has_sign;
   const auto convert = [](__m512i x) HWY_ATTR {
@@ -185,21 +185,77 @@ HWY_INLINE bool Bfloat16Integers(const std::byte* in, const EncodeArgs& args, V8
   if (HWY_UNLIKELY(any(_mm512_min_epi16(a, b), INT16_MIN))) return false;
   // Where an element's lane of 16 bits is in its vector.
   static constexpr auto kLane = [](unsigned i) { return i / 8 * 8 + i % 2 * 4 + i % 8 / 2; };
-  if (args.saturates) {
-    constexpr auto kPlace = [](unsigned i) {
-      const unsigned lane = kLane(i % 32);
-      return lane / 8 * 16 + i / 32 * 8 + lane % 8;
-    };
-    const __m512i bytes = kSigned ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
-    codes->raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), bytes);
-  } else {
-    if (HWY_UNLIKELY(any(_mm512_max_epi16(a, b), INT16_MAX))) return false;
-    constexpr auto kPlace = [](unsigned i) { return i / 32 * 64 + 2 * kLane(i % 32); };
-    codes->raw = _mm512_permutex2var_epi8(a, ByteIndices<kPlace>(), b);
-  }
+  constexpr auto kPlace = [](unsigned i) {
+    const unsigned lane = kLane(i % 32);
+    return lane / 8 * 16 + i / 32 * 8 + lane % 8;
+  };
+  const __m512i bytes = kSigned ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
+  codes->raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), bytes);
   return true;
 }
 #endif
+
+// Whether integers that 32 bits do not hold are zero, as NaN is, in the last bits that a
+// destination keeps where nothing saturates: so they are in the least integer, which conversion
+// gives for them.
+template <DataType kFrom, DataType kTo>
+inline constexpr bool kBeyondIsZero = 31 - detail::Row(kFrom).mantissa_bits
+                                      >= detail::Row(kTo).bits;
+
+template <DataType kTo> HWY_INLINE void StoreLowBits(const V32* words, std::byte* out) {
+  constexpr int kBits = detail::Row(kTo).bits;
+  if constexpr (kBits == 16) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      Store(InOrder(LowHalves(words[2 * i], words[2 * i + 1])), D16(), out + i * HWY_MAX_BYTES);
+    }
+  } else if constexpr (kBits < 16) {
+    StoreCodes<kBits>(LowBytes<kBits>(words), out);
+  }
+}
+
+// 16-bit lanes of a vector of bfloat16 as integers modulo 2^16.
+template <bool kNearest> HWY_INLINE V16 Bfloat16ToIntegers16(const std::byte* in) {
+  const V16 x = Load(D16(), in);
+#if TENSORCAST_AVX512
+  const auto convert = [](__m512i bits) HWY_ATTR {
+    const __m512 values = _mm512_castsi512_ps(bits);
+    return kNearest ? _mm512_cvtps_epi32(values) : _mm512_cvttps_epi32(values);
+  };
+  const __m512i even = convert(_mm512_slli_epi32(x.raw, 16));
+  const __m512i odd = convert(_mm512_and_si512(x.raw, _mm512_set1_epi32(-0x10000)));
+  return V16{_mm512_mask_mov_epi16(even, 0xAAAAAAAA, _mm512_slli_epi32(odd, 16))};
+#else
+  const auto convert = [](__m256i bits) HWY_ATTR {
+    const __m256 values = _mm256_castsi256_ps(bits);
+    return kNearest ? _mm256_cvtps_epi32(values) : _mm256_cvttps_epi32(values);
+  };
+  const __m256i even = convert(_mm256_slli_epi32(x.raw, 16));
+  const __m256i odd = convert(_mm256_and_si256(x.raw, _mm256_set1_epi32(-0x10000)));
+  return V16{_mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), 0xAA)};
+#endif
+}
+
+// bfloat16 to integers of at most 16 bits, modulo their range: nothing moves between lanes before
+// it is packed.
+template <DataType kTo> HWY_INLINE void Bfloat16ToLowBits(const std::byte* in, std::byte* out) {
+  constexpr int kBits = detail::Row(kTo).bits;
+  V16 halves[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    halves[i] = Bfloat16ToIntegers16<(kBits < 8)>(in + i * HWY_MAX_BYTES);
+    if constexpr (kBits == 16) Store(halves[i], D16(), out + i * HWY_MAX_BYTES);
+  }
+  if constexpr (kBits < 16) {
+    constexpr auto kLow = static_cast<std::uint16_t>((1 << kBits) - 1);
+#if HWY_TARGET == HWY_AVX3_DL
+    V8 codes{LowerBytes(halves[0], halves[1])};
+    if constexpr (kBits < 8) codes = hn::And(codes, hn::Set(D8(), std::uint8_t{kLow}));
+    StoreCodes<kBits>(codes, out);
+#else
+    for (V16& half : halves) half = hn::And(half, hn::Set(D16(), kLow));
+    StoreCodes<kBits>(Bytes<Order::kElements>(halves[0], halves[1]), out);
+#endif
+  }
+}
 
 // Floats to integers of at most 32 bits. What fits 32 bits wraps, or saturates, as integers do; the
 // rest is done carefully.
@@ -208,10 +264,13 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
   constexpr const TypeInfo& row = detail::Row(kTo);
   const D32 d;
   const hn::RebindToSigned<D32> di;
+  if constexpr (kFrom == DataType::kBfloat16 && kBeyondIsZero<kFrom, kTo>) {
+    if (!args.saturates) return Bfloat16ToLowBits<kTo>(in, out);
+  }
 #if TENSORCAST_AVX512
-  if constexpr (detail::Row(kFrom).bits == 16 && row.bits == 8) {
+  if constexpr (kFrom == DataType::kFloat16 && row.bits == 8) {
     if (!args.saturates) {
-      Store(CutToBytes<kFrom>(in), D8(), out);
+      Store(CutToBytes(in), D8(), out);
       return;
     }
   }
@@ -225,7 +284,7 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
     }
   } else if constexpr (kFrom == DataType::kBfloat16 && row.bits <= 8) {
     V8 codes;
-    if (HWY_UNLIKELY(!Bfloat16Integers<kTo>(in, args, &codes))) {
+    if (HWY_UNLIKELY(!Bfloat16Integers<kTo>(in, &codes))) {
       CarefulStep<kFrom, kTo>(in, out, args);
       return;
     }
@@ -235,24 +294,7 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
 #endif
   V32 words[4];
   LoadIntegers32<kFrom, (row.bits < 8)>(in, words);
-#if HWY_TARGET == HWY_AVX2
-  if constexpr (detail::Row(kFrom).bits == 16 && (row.bits <= 8 || kTo == DataType::kInt16)) {
-    // What fits signed integers of 16 bits is packed as it is.
-    if (HWY_LIKELY(!args.saturates && !AnyFrom<kFrom>(15, LargestDoubled(in)))) {
-      const V16 halves[2] = {PackWords<true>(words[0], words[1]),
-                             PackWords<true>(words[2], words[3])};
-      if constexpr (row.bits == 16) {
-        for (std::size_t i = 0; i < 2; ++i) Store(InOrder(halves[i]), D16(), out + 32 * i);
-      } else {
-        const V16 low = hn::Set(D16(), static_cast<std::uint16_t>(detail::LowMask(row.bits)));
-        const V8 codes =
-            Bytes<Order::kPackedOnce>(hn::And(halves[0], low), hn::And(halves[1], low));
-        StoreCodes<row.bits>(codes, out);
-      }
-      return;
-    }
-  }
-#endif
+  if (kBeyondIsZero<kFrom, kTo> && !args.saturates) return StoreLowBits<kTo>(words, out);
   const auto of = [&](std::size_t i) HWY_ATTR { return hn::BitCast(di, words[i]); };
   const auto least = hn::Min(hn::Min(of(0), of(1)), hn::Min(of(2), of(3)));
   if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Eq(least, hn::Set(di, INT32_MIN))))) {
@@ -269,15 +311,14 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
     }
     for (std::size_t i = 0; i < 4; ++i) Store(words[i], d, out + i * HWY_MAX_BYTES);
   } else if constexpr (row.bits == 16) {
+    if (!args.saturates) return StoreLowBits<kTo>(words, out);
     for (std::size_t i = 0; i < 2; ++i) {
-      const V32 a = words[2 * i], b = words[2 * i + 1];
-      Store(
-          args.saturates ? PackedInOrder(PackWords<row.has_sign>(a, b)) : InOrder(LowHalves(a, b)),
-          D16(), out + i * HWY_MAX_BYTES);
+      Store(PackedInOrder(PackWords<row.has_sign>(words[2 * i], words[2 * i + 1])), D16(),
+            out + i * HWY_MAX_BYTES);
     }
   } else {
-    const V8 codes = args.saturates ? PackToBytes<row.has_sign>(words) : LowBytes(words);
-    StoreCodes<row.bits>(ToFewerBits<kTo>(codes, args), out);
+    if (!args.saturates) return StoreLowBits<kTo>(words, out);
+    StoreCodes<row.bits>(ToFewerBits<kTo>(PackToBytes<row.has_sign>(words), args), out);
   }
 }
 
@@ -289,35 +330,51 @@ HWY_INLINE void Uint32Step(const std::byte* in, std::byte* out, const EncodeArgs
   if constexpr (kFrom == DataType::kBfloat16) {
     if (HWY_LIKELY(!args.saturates && Bfloat16ToUint32(in, out))) return;
   }
-  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
-  // Above this everything wraps, or nothing saturates.
-  const double low = args.saturates ? -1.0 : -0x1p31;
   __m256i words[4];
   bool fits = true;
-  VF32 values[4];
-  if constexpr (kFrom != DataType::kFloat64) LoadWords<kFrom, Through::kOdd>(in, values);
-  for (std::size_t i = 0; i < 4; ++i) {
-    const std::byte* from = in + i * kWordBytes;
-    if constexpr (kFrom == DataType::kFloat64) {
-      const auto half = [&](const std::byte* at) HWY_ATTR {
-        const __m256d x = _mm256_loadu_pd(reinterpret_cast<const double*>(at));
-        const __m256d inside = _mm256_and_pd(_mm256_cmp_pd(x, _mm256_set1_pd(0x1p32), _CMP_LT_OQ),
-                                             _mm256_cmp_pd(x, _mm256_set1_pd(low), _CMP_GT_OQ));
-        fits = fits && _mm256_movemask_pd(inside) == 0xF;
-        const __m256d cut = _mm256_round_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-        return _mm256_castpd_ps(_mm256_add_pd(cut, _mm256_set1_pd(0x1.8p52)));
-      };
-      const __m256 even = _mm256_shuffle_ps(half(from), half(from + 32), 0x88);
+  if constexpr (kFrom == DataType::kFloat64) {
+    // Above this everything wraps, or nothing saturates.
+    const double low = args.saturates ? -1.0 : -0x1p31;
+    const auto half = [&](const std::byte* at) HWY_ATTR {
+      const __m256d x = _mm256_loadu_pd(reinterpret_cast<const double*>(at));
+      const __m256d inside = _mm256_and_pd(_mm256_cmp_pd(x, _mm256_set1_pd(0x1p32), _CMP_LT_OQ),
+                                           _mm256_cmp_pd(x, _mm256_set1_pd(low), _CMP_GT_OQ));
+      fits = fits && _mm256_movemask_pd(inside) == 0xF;
+      const __m256d cut = _mm256_round_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+      return _mm256_castpd_ps(_mm256_add_pd(cut, _mm256_set1_pd(0x1.8p52)));
+    };
+    for (std::size_t i = 0; i < 4; ++i) {
+      const __m256 even = _mm256_shuffle_ps(half(in + 64 * i), half(in + 64 * i + 32), 0x88);
       words[i] = _mm256_permute4x64_epi64(_mm256_castps_si256(even), 0xD8);
-    } else {
-      const __m256 x = values[i].raw;
-      const auto limit = static_cast<float>(low);
-      const __m256 inside = _mm256_and_ps(_mm256_cmp_ps(x, _mm256_set1_ps(0x1p32f), _CMP_LT_OQ),
-                                          _mm256_cmp_ps(x, _mm256_set1_ps(limit), _CMP_GT_OQ));
-      fits = fits && _mm256_movemask_ps(inside) == 0xFF;
-      const __m256i below = _mm256_cvttps_epi32(x);
-      const __m256i above = _mm256_cvttps_epi32(_mm256_sub_ps(x, _mm256_set1_ps(0x1p31f)));
-      words[i] = _mm256_or_si256(below, _mm256_and_si256(above, _mm256_srai_epi32(below, 31)));
+    }
+  } else {
+    VF32 values[4];
+    LoadWords<kFrom, Through::kOdd>(in, values);
+    const __m256i none = _mm256_set1_epi32(INT32_MIN);
+    __m256i beyond = _mm256_setzero_si256();
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i] = _mm256_cvttps_epi32(values[i].raw);
+      beyond = _mm256_or_si256(beyond, _mm256_cmpeq_epi32(words[i], none));
+    }
+    if (args.saturates || !_mm256_testz_si256(beyond, beyond)) {
+      // The largest numbers by their bits; as unsigned ones the negative numbers come last.
+      __m256i most = none, last = _mm256_setzero_si256();
+      for (std::size_t i = 0; i < 4; ++i) {
+        const __m256i bits = _mm256_castps_si256(values[i].raw);
+        most = _mm256_max_epi32(most, bits);
+        last = _mm256_max_epu32(last, bits);
+        const __m256 less = _mm256_sub_ps(values[i].raw, _mm256_set1_ps(0x1p31f));
+        const __m256i above = _mm256_cvttps_epi32(less);
+        words[i] =
+            _mm256_or_si256(words[i], _mm256_and_si256(above, _mm256_srai_epi32(words[i], 31)));
+      }
+      const __m256i limit = _mm256_set1_epi32(std::bit_cast<std::int32_t>(0x1p32f));
+      // Down to this everything wraps, or nothing saturates.
+      const float low = args.saturates ? -0x1.fffffep-1f : -0x1p31f;
+      const __m256i end = _mm256_set1_epi32(std::bit_cast<std::int32_t>(low));
+      const __m256i inside = _mm256_and_si256(_mm256_cmpgt_epi32(limit, most),
+                                              _mm256_cmpeq_epi32(_mm256_max_epu32(last, end), end));
+      fits = _mm256_movemask_epi8(inside) == -1;
     }
   }
   if (HWY_UNLIKELY(!fits)) return CarefulStep<kFrom, DataType::kUint32>(in, out, args);
