@@ -47,6 +47,12 @@ template <DataType kFrom, DataType kTo> struct Keys {
   // The bits that a magnitude shifted left by kLeft has below its key.
   template <int kLeft> static constexpr int kRestBits = kIsFloat16 ? 8 : 7 + kLeft - kMantissaBits;
 
+  // Below this no key is Inf's or NaN's; a bfloat16's may be a number's that packing saturated.
+  template <int kLeft>
+  static constexpr int kFirstSpecialKey =
+      !kIsFloat16 ? 255 : (0x7C << kLeft) + (kSameExponents && to.bias == 16 ? 4 : 0);
+
+  static_assert(kIsFloat16 || (255 - kFirstExponent) << kMantissaBits >= 255);
   static_assert(kAllLookedUp || m == kMantissaBits);
   static_assert(!kAllLookedUp ||
                 (static_cast<int>(detail::MaxFiniteMagnitude(to)) + 1) % (1 << m) == 0);
@@ -98,6 +104,16 @@ HWY_INLINE BytePlanes SplitBytes(V16 a, V16 b) {
           hn::BitCast(d8, hn::InterleaveUpper(d64, low, high))};
 }
 
+// Whether a key is no less than the limit.
+HWY_INLINE bool AnyKeyFrom(V8 key, int limit) {
+#if TENSORCAST_AVX512
+  return _mm512_cmpge_epu8_mask(key.raw, _mm512_set1_epi8(static_cast<char>(limit))) != 0;
+#else
+  const __m256i beyond = _mm256_subs_epu8(key.raw, _mm256_set1_epi8(static_cast<char>(limit - 1)));
+  return !_mm256_testz_si256(beyond, beyond);
+#endif
+}
+
 // Whether a 16-bit lane is above the limit.
 HWY_INLINE bool AnyAbove(V16 x, std::uint16_t limit) {
 #if TENSORCAST_AVX512
@@ -108,8 +124,9 @@ HWY_INLINE bool AnyAbove(V16 x, std::uint16_t limit) {
 #endif
 }
 
-// Two vectors of magnitudes, shifted left by kLeft, to their keys and rests; not Inf, not NaN.
-template <DataType kFrom, DataType kTo, int kLeft>
+// Two vectors of magnitudes, shifted left by kLeft, to their keys and rests. kMarks: of bfloat16
+// shifted by one the last bit is set in those that are not below the first key.
+template <DataType kFrom, DataType kTo, int kLeft, bool kMarks>
 HWY_INLINE BytePlanes KeysAndRests(V16 low, V16 high) {
   using K = Keys<kFrom, kTo>;
   const D16 d;
@@ -126,7 +143,7 @@ HWY_INLINE BytePlanes KeysAndRests(V16 low, V16 high) {
   } else {
     // Packing leaves 255 of a key that is beyond everything.
     constexpr int kRestBits = K::template kRestBits<kLeft>;
-    const V16 first = set(K::kFirstExponent << (7 + kLeft));
+    const V16 first = set((K::kFirstExponent << (7 + kLeft)) - (kMarks ? 1 : 0));
     const V16 rest = set((1 << kRestBits) - 1);
     low = hn::SaturatedSub(low, first);
     high = hn::SaturatedSub(high, first);
@@ -135,7 +152,20 @@ HWY_INLINE BytePlanes KeysAndRests(V16 low, V16 high) {
   }
 }
 
-// Two vectors of keys and rests to the magnitudes of codes, packed once.
+// One more where bytes below 128 are above the middle; no byte is 255.
+HWY_INLINE V8 GrowAbove(V8 bytes, V8 rest, std::uint32_t middle) {
+#if TENSORCAST_AVX512
+  const __mmask64 grows =
+      _mm512_cmpgt_epi8_mask(rest.raw, _mm512_set1_epi8(static_cast<char>(middle)));
+  return V8{_mm512_mask_add_epi8(bytes.raw, grows, bytes.raw, _mm512_set1_epi8(1))};
+#else
+  const __m256i grows = _mm256_cmpgt_epi8(rest.raw, _mm256_set1_epi8(static_cast<char>(middle)));
+  return V8{_mm256_sub_epi8(bytes.raw, grows)};
+#endif
+}
+
+// Two vectors of keys, none of them kFirstSpecialKey or beyond, and rests to the magnitudes of
+// codes, packed once.
 template <DataType kFrom, DataType kTo, int kLeft>
 HWY_INLINE V8 RoundKeys(const BytePlanes& planes, const EncodeArgs& args) {
   using K = Keys<kFrom, kTo>;
@@ -148,7 +178,11 @@ HWY_INLINE V8 RoundKeys(const BytePlanes& planes, const EncodeArgs& args) {
   if constexpr (!K::kAllLookedUp) {
     constexpr std::uint32_t kMiddle = 1u << (K::template kRestBits<kLeft> - 1);
     const V8 last = hn::Or(rest, hn::And(key, set(1)));
-    code = hn::SaturatedAdd(key, hn::Min(hn::SaturatedSub(last, set(kMiddle)), set(1)));
+    if constexpr (K::kIsFloat16) {
+      code = hn::Add(key, hn::Min(hn::SaturatedSub(last, set(kMiddle)), set(1)));
+    } else {
+      code = GrowAbove(key, last, kMiddle);
+    }
   } else {
     key = hn::Min(key, set(K::kBeyond));
   }
@@ -171,9 +205,35 @@ HWY_INLINE V8 RoundKeys(const BytePlanes& planes, const EncodeArgs& args) {
   return hn::Min(code, set(args.overflow));
 }
 
-// Two vectors of float16, or of bfloat16 rounded to odd, to codes. False where one is Inf or NaN.
-template <DataType kFrom, DataType kTo, Order kOrder>
-HWY_INLINE bool KeyCodes(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
+// Two vectors of magnitudes, shifted left by kLeft, to those of codes, packed once. False where one
+// is Inf or NaN. kIsCut: bfloat16 is not odd, but what was cut, if not zero, has been packed to
+// `cut`; it counts where a magnitude is not below the first key.
+template <DataType kFrom, DataType kTo, int kLeft, bool kIsCut = false>
+HWY_INLINE bool KeyMagnitudes(V16 low, V16 high, const EncodeArgs& args, V8* magnitudes,
+                              V8 cut = hn::Zero(D8())) {
+  using K = Keys<kFrom, kTo>;
+  BytePlanes planes = KeysAndRests<kFrom, kTo, kLeft, kIsCut>(low, high);
+  if constexpr (kIsCut) {
+    static_assert(!K::kIsFloat16 && kLeft == 1);
+    const D8 d;
+    const V8 kept =
+        hn::Or(hn::Min(cut, hn::Set(d, std::uint8_t{1})), hn::Set(d, std::uint8_t{0xFE}));
+    planes.lower = hn::And(planes.lower, kept);
+  }
+  if (HWY_UNLIKELY(AnyKeyFrom(planes.upper, K::template kFirstSpecialKey<kLeft>))) {
+    constexpr int kInfinity = K::kIsFloat16 ? 0x7C00 : kBfloat16Infinity;
+    constexpr auto kMost = static_cast<std::uint16_t>((kInfinity << kLeft) - 1);
+    if (K::kIsFloat16 || AnyAbove(hn::Max(low, high), kMost)) return false;
+    planes.upper = hn::Min(planes.upper, hn::Set(D8(), std::uint8_t{254}));
+  }
+  *magnitudes = RoundKeys<kFrom, kTo, kLeft>(planes, args);
+  return true;
+}
+
+// Two vectors of float16, or of bfloat16 rounded to odd or cut (KeyMagnitudes), to codes. False
+// where one is Inf or NaN.
+template <DataType kFrom, DataType kTo, Order kOrder, bool kIsCut = false>
+HWY_INLINE bool KeyCodes(V16 a, V16 b, const EncodeArgs& args, V8* codes, V8 cut = hn::Zero(D8())) {
   using K = Keys<kFrom, kTo>;
   const D16 d;
   // Doubling drops the sign.
@@ -182,15 +242,12 @@ HWY_INLINE bool KeyCodes(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
   const auto magnitude = [d](V16 x) HWY_ATTR {
     return kLeft == 1 ? hn::Add(x, x) : hn::And(x, hn::Set(d, std::uint16_t{0x7FFF}));
   };
-  const V16 low = magnitude(a), high = magnitude(b);
-  constexpr int kInfinity = K::kIsFloat16 ? 0x7C00 : kBfloat16Infinity;
-  if (HWY_UNLIKELY(
-          AnyAbove(hn::Max(low, high), static_cast<std::uint16_t>((kInfinity << kLeft) - 1)))) {
+  V8 magnitudes;
+  if (HWY_UNLIKELY((!KeyMagnitudes<kFrom, kTo, kLeft, kIsCut>(magnitude(a), magnitude(b), args,
+                                                              &magnitudes, cut)))) {
     return false;
   }
-  *codes = JoinSignBytes<kTo, kOrder>(
-      RoundKeys<kFrom, kTo, kLeft>(KeysAndRests<kFrom, kTo, kLeft>(low, high), args),
-      SignBytes(a, b));
+  *codes = JoinSignBytes<kTo, kOrder>(magnitudes, SignBytes(a, b));
   return true;
 }
 

@@ -129,8 +129,6 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
     const std::byte* from = in + 2 * kWordBytes * i;
     if constexpr (from_row.is_float()) {
       halves[i] = OddBfloat16Of64(from, &signs[i]);
-      apart = _mm256_or_si256(
-          apart, _mm256_subs_epu16(halves[i].raw, _mm256_set1_epi16(kBfloat16Infinity - 1)));
     } else {
       const auto words = [from](std::size_t j) HWY_ATTR {
         return hn::BitCast(D32(), NearFloat32<kFrom, kOverflows>(from + j * kWordBytes));
@@ -150,10 +148,12 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
   if constexpr (!to_row.has_zero) {
     codes = Bytes<kOrder>(Bfloat16ToE8M0(halves[0], args), Bfloat16ToE8M0(halves[1], args));
   } else if constexpr (from_row.is_float()) {
-    constexpr DataType kKeyed = DataType::kBfloat16;
-    const BytePlanes planes = KeysAndRests<kKeyed, kTo, 0>(halves[0], halves[1]);
-    codes = JoinSignBytes<kTo, kOrder>(RoundKeys<kKeyed, kTo, 0>(planes, args),
-                                       SignBytes(signs[0], signs[1]));
+    V8 magnitudes;
+    if (HWY_UNLIKELY((!KeyMagnitudes<DataType::kBfloat16, kTo, 0>(halves[0], halves[1], args,
+                                                                  &magnitudes)))) {
+      return CarefulStep<kFrom, kTo>(in, out, args);
+    }
+    codes = JoinSignBytes<kTo, kOrder>(magnitudes, SignBytes(signs[0], signs[1]));
   } else {
     for (V16& half : halves) {
       half = NarrowInteger<kTo>(hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF})), args);
@@ -172,6 +172,36 @@ HWY_INLINE void Uint8ToNarrowStep(const std::byte* in, std::byte* out, const Enc
     return NarrowInteger<kTo>(Integers8ToBfloat16<false>(in + 16 * i), args);
   };
   Store(Bytes<Order::kElements>(codes(0), codes(1)), D8(), out);
+}
+#endif
+
+#if TENSORCAST_PACKS
+// Integers of 16 bits are rounded as float32, of which bfloat16 then has the narrow float's digits.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void Integer16ToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr const TypeInfo& to = detail::Row(kTo);
+  static_assert((16 + to.bias) << to.mantissa_bits <= 255);
+  constexpr bool kSigned = detail::Row(kFrom).has_sign;
+  const D16 d;
+  const auto set = [d](std::uint32_t bits)
+                       HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
+  V16 magnitudes[2], signs[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    signs[i] = Load(d, in + i * HWY_MAX_BYTES);
+    V16 value = Integers16ToBfloat16<kSigned, to.mantissa_bits>(signs[i]);
+    if constexpr (kSigned) value = hn::And(value, set(0x7FFF));
+    value = hn::SaturatedSub(value, set((127 - to.bias) << 7));
+    magnitudes[i] = hn::ShiftRight<7 - to.mantissa_bits>(value);
+  }
+  // What is beyond the range has a code that fits a byte, too.
+  V8 codes = hn::Min(PackedBytes(magnitudes[0], magnitudes[1]),
+                     hn::Set(D8(), static_cast<std::uint8_t>(args.overflow)));
+  if constexpr (kSigned) {
+    codes = JoinSignBytes<kTo, Order::kElements>(codes, SignBytes(signs[0], signs[1]));
+  } else {
+    codes = BytesInOrder<Order::kElements>(codes.raw);
+  }
+  StoreCodes<to.bits>(codes, out);
 }
 #endif
 
@@ -210,10 +240,30 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
 #endif
 #if TENSORCAST_PACKS
   if constexpr (kByMagnitude<kFrom, kTo>) return MagnitudeStep<kFrom, kTo>(in, out);
+  if constexpr (from_row.is_integer() && from_row.bits == 16 && to_row.has_zero) {
+    return Integer16ToNarrowStep<kFrom, kTo>(in, out, args);
+  }
 #endif
 #if HWY_TARGET == HWY_AVX2
   if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
     return WideToNarrowStep<kFrom, kTo>(in, out, args);
+  }
+#endif
+#if TENSORCAST_PACKS
+  if constexpr (kFrom == DataType::kFloat32 && to_row.has_zero) {
+    const auto planes = [in](std::size_t i) HWY_ATTR {
+      return SplitHalves(Load(D32(), in + i * kHalf), Load(D32(), in + i * kHalf + kHalf / 2));
+    };
+    const HalfPlanes a = planes(0), b = planes(1);
+    // Packed as signed numbers, what is not zero stays so.
+    const V8 cut = SignBytes(a.lower, b.lower);
+    V8 codes;
+    if (HWY_UNLIKELY((!KeyCodes<DataType::kBfloat16, kTo, Order::kPackedOnce, true>(
+            a.upper, b.upper, args, &codes, cut)))) {
+      return CarefulStep<kFrom, kTo>(in, out, args);
+    }
+    StoreCodes<to_row.bits>(codes, out);
+    return;
   }
 #endif
   constexpr bool kSameExponents = kFrom == DataType::kFloat16 && to_row.exponent_bits == 5;

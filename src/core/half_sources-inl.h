@@ -18,13 +18,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
-// A float32 of at most 16 digits to the nearest bfloat16, ties to even; NaN from Inf. The last
-// place of the difference is that of a bfloat16 with the exponent of x, but where x is a power of
-// two and nothing is rounded. 2^16 x is a multiple of twice that place, so that what ties goes to
-// even, and taking the difference away from it is exact, -0 too.
+// A float32 of at most 16 digits to the nearest with so many bits of mantissa, bfloat16's or fewer,
+// ties to even; NaN from Inf. The last place of the difference is that of such a number with the
+// exponent of x, but where x is a power of two and nothing is rounded. The power of two times x is
+// a multiple of twice that place, so that what ties goes to even, and taking the difference away
+// from it is exact, -0 too.
+template <int kMantissaBits> HWY_INLINE VF32 RoundedTo(VF32 x) {
+  const VF32 power = hn::Set(DF32(), PowerOfTwo32(23 - kMantissaBits));
+  return hn::MulSub(x, power, hn::MulSub(x, power, x));
+}
 HWY_INLINE VF32 RoundedToBfloat16(VF32 x) {
-  const VF32 two16 = hn::Set(DF32(), 0x1p16f);
-  return hn::MulSub(x, two16, hn::MulSub(x, two16, x));
+  return RoundedTo<detail::Row(DataType::kBfloat16).mantissa_bits>(x);
 }
 
 // bfloat16 from float32 that are none other: of elements in even places, and in odd ones.
@@ -42,8 +46,8 @@ HWY_INLINE hn::VFromD<hn::RebindToSigned<D32>> EvenOfPairs(V16 x) {
 #endif
 }
 
-// Integers of 16 bits.
-template <bool kSigned> HWY_INLINE V16 Integers16ToBfloat16(V16 x) {
+// Integers of 16 bits, rounded to so many bits of mantissa.
+template <bool kSigned, int kMantissaBits = 7> HWY_INLINE V16 Integers16ToBfloat16(V16 x) {
   const D32 d;
   const hn::RebindToSigned<D32> di;
   const DF32 df;
@@ -56,8 +60,8 @@ template <bool kSigned> HWY_INLINE V16 Integers16ToBfloat16(V16 x) {
     odd = hn::BitCast(di, hn::ShiftRight<16>(pairs));
     even = hn::BitCast(di, hn::And(pairs, hn::Set(d, 0xFFFFu)));
   }
-  return JoinBfloat16(RoundedToBfloat16(hn::ConvertTo(df, even)),
-                      RoundedToBfloat16(hn::ConvertTo(df, odd)));
+  return JoinBfloat16(RoundedTo<kMantissaBits>(hn::ConvertTo(df, even)),
+                      RoundedTo<kMantissaBits>(hn::ConvertTo(df, odd)));
 }
 
 // bfloat16 that are integers below 2^16, of at most eight digits, to float16, which has fewer

@@ -110,8 +110,15 @@ template <DataType kType, Order kOrder> HWY_INLINE V8 JoinSignBytes(V8 magnitude
   constexpr const TypeInfo& row = detail::Row(kType);
   const D8 d;
   const D16 d16;
-  if constexpr (row.is_fnuz()) sign = hn::IfThenZeroElse(hn::Eq(magnitude, hn::Zero(d)), sign);
-  sign = hn::And(sign, hn::Set(d, std::uint8_t{0x80}));
+  V8 sign_bit = hn::Set(d, std::uint8_t{0x80});
+  if constexpr (row.is_fnuz()) {  // none where the magnitude is zero
+#if HWY_TARGET == HWY_AVX2
+    sign_bit.raw = _mm256_sign_epi8(sign_bit.raw, magnitude.raw);
+#else
+    sign_bit = hn::IfThenZeroElse(hn::Eq(magnitude, hn::Zero(d)), sign_bit);
+#endif
+  }
+  sign = hn::And(sign, sign_bit);
   if constexpr (row.bits < 8) {
     sign = hn::BitCast(d, hn::ShiftRight<8 - row.bits>(hn::BitCast(d16, sign)));
   }
