@@ -189,6 +189,40 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
   return rows;
 }
 
+// The same for floats of six bits: `count` is 2 where negative codes follow from positive ones.
+CodeRows FindSixBitRows(const TypeInfo& to, const std::uint8_t* of_code) {
+  CodeRows rows;
+  rows.index = CodeRows::Index::kMagnitude;
+  std::copy_n(of_code, 32, rows.results);
+  const auto all = [&to, of_code](const auto& follows) {
+    for (unsigned i = 0; i < 32; ++i) {
+      if (of_code[i + 32] != (follows(of_code[i]) & detail::LowMask(to.bits))) return false;
+    }
+    return true;
+  };
+  const auto found = [&rows](CodeRows::Sign sign, unsigned negative) {
+    rows.count = 2;
+    rows.sign = sign;
+    rows.negative = static_cast<std::uint8_t>(negative);
+    return rows;
+  };
+  using Sign = CodeRows::Sign;
+  const auto sign_bit = static_cast<unsigned>(detail::SignBit(to));
+  if (all([](unsigned result) { return result; })) return found(Sign::kIgnored, 0);
+  if (all([=](unsigned result) { return result ^ sign_bit; })) {
+    return found(Sign::kFlips, 0);
+  }
+  if (to.bits == 8 && all([=](unsigned result) { return result == 0 ? 0 : result ^ sign_bit; })) {
+    return found(Sign::kFlipsUnlessZero, 0);
+  }
+  if (of_code[0] == 0 && all([](unsigned result) { return 256 - result; })) {
+    return found(Sign::kNegates, 0);
+  }
+  const unsigned negative = of_code[32];
+  if (all([=](unsigned) { return negative; })) return found(Sign::kReplaces, negative);
+  return rows;
+}
+
 // What codes have besides the sum of their halves' entries, by plane.
 struct Besides {
   std::uint8_t bytes[8][256] = {};
@@ -355,6 +389,7 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
   if (from.bits == 8) table->powers_from = FindPowers(results, to.bits);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);
+  if (from.bits == 6 && to.bits <= 8) table->rows = FindSixBitRows(to, table->bytes[0]);
 }
 
 }  // namespace

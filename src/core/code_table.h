@@ -42,7 +42,7 @@ enum class Extension : std::uint8_t { kNone, kZeros, kSign };
 
 // How a code of eight bits is looked up in few rows of 16 results, where that is possible: what
 // lies before the first row and after the last has the results of their ends, and negative codes
-// follow from positive ones.
+// follow from positive ones. A code of six bits has two rows of magnitudes and a sign.
 struct CodeRows {
   enum class Index : std::uint8_t {
     kCode,

@@ -106,6 +106,25 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> CodesOfBytes(hn::VFromD<LaneOfByt
   return hn::BitCast(D8(), hn::And(bytes, hn::Set(d, kBits == 4 ? 0x0F0F : 0x03030303)));
 }
 
+#if HWY_TARGET == HWY_AVX2
+// 32 codes of six bits, two in the upper twelve bits of each lane of 16.
+HWY_INLINE __m256i LoadSixBitPairs(const std::byte* in) {
+  // Twelve bytes to a block, two to a lane so that neighbours share one.
+  const auto from = reinterpret_cast<const __m128i*>(in);
+  const auto second = reinterpret_cast<const __m128i*>(in + 8);
+  const __m256i read = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from)),
+                                               _mm_loadu_si128(second), 1);
+  const __m256i shared = _mm256_shuffle_epi8(
+      read, _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,  //
+                             4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15));
+  return _mm256_mullo_epi16(shared, _mm256_set1_epi32(1 << 16 | 16));
+}
+// Of lanes of 16 bits, the lower bytes of one vector and the upper ones of another.
+HWY_INLINE __m256i JoinBytes(__m256i lower, __m256i upper) {
+  return _mm256_blendv_epi8(lower, upper, _mm256_set1_epi16(static_cast<short>(0xFF00)));
+}
+#endif
+
 // A vector of codes, one a byte.
 template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
   const D8 d8;
@@ -113,22 +132,13 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
     return Load(d8, in);
 #if HWY_TARGET == HWY_AVX2
   } else if constexpr (kBits == 6) {
-    // Twelve bytes to a block, two to a lane so that neighbours share one; then 12 bits to a lane.
-    const auto from = reinterpret_cast<const __m128i*>(in);
-    const auto second = reinterpret_cast<const __m128i*>(in + 8);
-    const __m256i read = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from)),
-                                                 _mm_loadu_si128(second), 1);
-    const __m256i shared = _mm256_shuffle_epi8(
-        read, _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,  //
-                               4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15));
-    const __m256i pairs =
-        _mm256_srli_epi16(_mm256_mullo_epi16(shared, _mm256_set1_epi32(1 << 16 | 16)), 4);
-    const __m256i low = _mm256_and_si256(pairs, _mm256_set1_epi16(0x3F));
-    const __m256i high = _mm256_and_si256(_mm256_slli_epi16(pairs, 2), _mm256_set1_epi16(0x3F00));
-    return hn::VFromD<D8>{_mm256_or_si256(low, high)};
+    const __m256i pairs = LoadSixBitPairs(in);
+    const __m256i codes = JoinBytes(_mm256_srli_epi16(pairs, 4), _mm256_srli_epi16(pairs, 2));
+    return hn::VFromD<D8>{_mm256_and_si256(codes, _mm256_set1_epi8(0x3F))};
 #elif HWY_TARGET == HWY_AVX3
   } else if constexpr (kBits == 6) {
-    // The same; what stands above a code is cleared at the end.
+    // Twelve bytes to a block, two to a lane so that neighbours share one; then 12 bits to a lane.
+    // What stands above a code is cleared at the end.
     const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
     const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 32));
     const __m512i blocks = _mm512_permutexvar_epi32(

@@ -1,4 +1,4 @@
-// Packed codes looked up where they stand, two or four in a byte. Included per target.
+// Packed codes looked up before they are brought to the lower ends of bytes. Included per target.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_CORE_PACKED_LOOK_UP_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -61,10 +61,26 @@ template <int kInBits, int kOutBits> class PackedLookup {
 };
 template <int kInBits, int kOutBits> inline constexpr bool kToPacked = kOutBits <= 4;
 #else
+#if HWY_TARGET == HWY_AVX2
+// What is looked up by the lower four bits of each byte, with what is by the upper ones after it.
+HWY_INLINE void StoreSideBySide(V8 bytes, V8 results, std::byte* out) {
+  const D8 d;
+  const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
+  bytes = V8{_mm256_permute4x64_epi64(bytes.raw, 0xD8)};
+  const V8 upper = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), bytes)));
+  const V8 even = hn::TableLookupBytes(results, hn::And(bytes, nibble));
+  const V8 odd = hn::TableLookupBytes(results, hn::And(upper, nibble));
+  Store(hn::InterleaveLower(d, even, odd), d, out);
+  Store(hn::InterleaveUpper(d, even, odd), d, out + 32);
+}
+#endif
+
 // Codes of four bits are looked up where they stand, of two bits in pairs.
 template <int kInBits, int kOutBits> class PackedLookup {
+  static constexpr bool kWholeVectors = HWY_TARGET == HWY_AVX2 && kInBits != kOutBits;
+
  public:
-  static constexpr std::size_t kElements = 2 * kCodes;
+  static constexpr std::size_t kElements = (kWholeVectors ? 4 : 2) * kCodes;
 
   explicit HWY_INLINE PackedLookup(const CodeTable& table) {
     const D8 d;
@@ -84,17 +100,30 @@ template <int kInBits, int kOutBits> class PackedLookup {
     const D8 d;
     const D16 d16;
     const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
-    if constexpr (kInBits == 2) {
+    const auto upper = [&](V8 bytes) HWY_ATTR {
+      return hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, bytes))), nibble);
+    };
+    if constexpr (kInBits == 4) {
+      const auto pairs = [&](std::size_t i) HWY_ATTR {
+        const V8 bytes = Load(d, in + i * HWY_MAX_BYTES);
+        return hn::Or(hn::TableLookupBytes(first_, hn::And(bytes, nibble)),
+                      hn::TableLookupBytes(second_, upper(bytes)));
+      };
+      // Joined results of two bits are codes of four.
+      constexpr int kJoined = kOutBits == 4 ? 8 : 4;
+#if HWY_TARGET == HWY_AVX2
+      if constexpr (kWholeVectors) return StoreCodes<kJoined>(pairs(0), pairs(1), out);
+#endif
+      StoreCodes<kJoined>(pairs(0), out);
+#if HWY_TARGET == HWY_AVX2
+    } else {
+      StoreSideBySide(Load(d, in), first_, out);
+#else
+    } else {
       const V16 bytes = hn::PromoteTo(d16, Load(Like<std::uint8_t, D16>(), in));
       const V8 pairs = hn::BitCast(d, hn::Or(bytes, hn::ShiftLeft<4>(bytes)));
       Store(hn::TableLookupBytes(first_, hn::And(pairs, nibble)), d, out);
-    } else {
-      const V8 bytes = Load(d, in);
-      const V8 upper = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, bytes)));
-      const V8 pairs = hn::Or(hn::TableLookupBytes(first_, hn::And(bytes, nibble)),
-                              hn::TableLookupBytes(second_, hn::And(upper, nibble)));
-      // Joined results of two bits are codes of four.
-      StoreCodes<kOutBits == 4 ? 8 : 4>(pairs, out);
+#endif
     }
   }
 
@@ -114,18 +143,54 @@ class NibblesToBytes {
   explicit HWY_INLINE NibblesToBytes(const CodeTable& table)
       : results_(hn::LoadDup128(D8(), table.bytes[0])) {}
   HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
-    const D8 d;
-    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
-    const V8 bytes{_mm256_permute4x64_epi64(Load(d, in).raw, 0xD8)};
-    const V8 upper = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), bytes)));
-    const V8 even = hn::TableLookupBytes(results_, hn::And(bytes, nibble));
-    const V8 odd = hn::TableLookupBytes(results_, hn::And(upper, nibble));
-    Store(hn::InterleaveLower(d, even, odd), d, out);
-    Store(hn::InterleaveUpper(d, even, odd), d, out + 32);
+    StoreSideBySide(Load(D8(), in), results_, out);
   }
 
  private:
   V8 results_;
+};
+
+// Codes of six bits by their magnitudes (CodeRows): each code stands at the upper end of its byte,
+// where a sign is a byte's own.
+template <int kOutBits, CodeRows::Sign kSign> class SixBitsLookup {
+ public:
+  explicit HWY_INLINE SixBitsLookup(const CodeRows& rows)
+      : negative_(hn::Set(D8(), rows.negative)) {
+    for (std::size_t i = 0; i < 2; ++i) rows_[i] = hn::LoadDup128(D8(), rows.results + 16 * i).raw;
+  }
+  // The results of 32.
+  HWY_INLINE V8 operator()(const std::byte* in) const {
+    const __m256i pairs = LoadSixBitPairs(in);
+    const __m256i codes = JoinBytes(_mm256_srli_epi16(pairs, 2), pairs);
+    const __m256i low = _mm256_and_si256(_mm256_srli_epi16(codes, 2), _mm256_set1_epi8(0x0F));
+    const __m256i magnitude =
+        _mm256_blendv_epi8(_mm256_shuffle_epi8(rows_[0], low), _mm256_shuffle_epi8(rows_[1], low),
+                           _mm256_slli_epi16(codes, 1));
+    return V8{WithSign(magnitude, codes)};
+  }
+
+ private:
+  HWY_INLINE __m256i WithSign(__m256i magnitude, __m256i codes) const {
+    const __m256i sign_bit = _mm256_set1_epi8(INT8_MIN);
+    switch (kSign) {
+      case CodeRows::Sign::kIgnored: break;
+      case CodeRows::Sign::kFlips:
+        return _mm256_xor_si256(magnitude,
+                                _mm256_srli_epi16(_mm256_and_si256(codes, sign_bit), 8 - kOutBits));
+      case CodeRows::Sign::kFlipsUnlessZero:
+        return _mm256_xor_si256(magnitude,
+                                _mm256_and_si256(codes, _mm256_sign_epi8(sign_bit, magnitude)));
+      case CodeRows::Sign::kNegates:
+        // A byte of nothing but zeros is code zero, whose result is zero, too.
+        return _mm256_and_si256(_mm256_sign_epi8(magnitude, codes),
+                                _mm256_set1_epi8(static_cast<char>((1 << kOutBits) - 1)));
+      case CodeRows::Sign::kReplaces: return _mm256_blendv_epi8(magnitude, negative_.raw, codes);
+    }
+    return magnitude;
+  }
+
+  __m256i rows_[2];
+  V8 negative_;
 };
 #endif
 

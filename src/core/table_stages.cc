@@ -306,6 +306,38 @@ void LookUpFewRows(const std::byte* in, std::byte* out, std::size_t n, const Cod
 }
 #endif
 
+#if HWY_TARGET == HWY_AVX2
+template <int kOutBits, CodeRows::Sign kSign>
+HWY_NOINLINE void SixBitsStage(const std::byte* in, std::byte* out, std::size_t n,
+                               const CodeRows& rows) {
+  const SixBitsLookup<kOutBits, kSign> results(rows);
+  if constexpr (kOutBits == 8) {
+    const auto step = [&results](const std::byte* from, std::byte* to)
+                          HWY_ATTR { Store(results(from), D8(), to); };
+    ForEachStep<6, 8, kCodes>(in, out, n, step);
+  } else {
+    const auto step = [&results](const std::byte* from, std::byte* to)
+                          HWY_ATTR { StoreCodes<kOutBits>(results(from), results(from + 24), to); };
+    ForEachStep<6, kOutBits, 2 * kCodes>(in, out, n, step);
+  }
+}
+
+template <int kOutBits>
+void LookUpSixBits(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+  using Sign = CodeRows::Sign;
+  const auto by = [&]<Sign kSign>() { SixBitsStage<kOutBits, kSign>(in, out, n, rows); };
+  switch (rows.sign) {
+    case Sign::kIgnored: return by.template operator()<Sign::kIgnored>();
+    case Sign::kFlips: return by.template operator()<Sign::kFlips>();
+    case Sign::kFlipsUnlessZero:
+      if constexpr (kOutBits == 8) return by.template operator()<Sign::kFlipsUnlessZero>();
+      break;
+    case Sign::kNegates: return by.template operator()<Sign::kNegates>();
+    case Sign::kReplaces: return by.template operator()<Sign::kReplaces>();
+  }
+}
+#endif
+
 template <int kInBits, int kOutBits, TableShape kShape, class Results>
 HWY_NOINLINE void LookUpBy(const std::byte* in, std::byte* out, std::size_t n,
                            const EncodeArgs& args) {
@@ -344,6 +376,9 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
   if constexpr (kInBits == 4 && kOutBits == 8) {
     ForEachStep<4, 8, NibblesToBytes::kElements>(in, out, n, NibblesToBytes(*args.table));
     return;
+  }
+  if constexpr (kInBits == 6 && kOutBits <= 8) {
+    if (args.table->rows.count != 0) return LookUpSixBits<kOutBits>(in, out, n, args.table->rows);
   }
 #endif
 #if HWY_TARGET != HWY_AVX3_DL
