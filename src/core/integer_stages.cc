@@ -194,6 +194,9 @@ HWY_INLINE void LowBitsVector(const std::byte* in, std::byte* out) {
     if constexpr (kBytes == 2) return low_bits(load(i));
     return _mm256_packus_epi32(word(2 * i), word(2 * i + 1));
   };
+  const auto pairs = [](__m256i codes, int unit) HWY_ATTR {
+    return _mm256_maddubs_epi16(codes, _mm256_set1_epi16(static_cast<short>(unit << 8 | 1)));
+  };
   __m256i joined[kVectors];
   for (std::size_t i = 0; i < kVectors; ++i) {
     __m256i codes;
@@ -204,15 +207,7 @@ HWY_INLINE void LowBitsVector(const std::byte* in, std::byte* out) {
       // What is to be joined stands side by side.
       if constexpr (kBytes == 8 && kBits == 2) codes = UnitsInOrder<2>(codes);
     }
-    if constexpr (kBits == 8) {
-      joined[i] = codes;
-    } else {
-      constexpr int kUnit = 1 << kBits;
-      joined[i] = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(kUnit << 8 | 1));
-      if constexpr (kBits == 2) {
-        joined[i] = _mm256_madd_epi16(joined[i], _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
-      }
-    }
+    joined[i] = kBits == 8 ? codes : pairs(codes, 1 << kBits);
   }
   // Packing leaves as many elements side by side as a block has of the source's width.
   constexpr std::size_t kElements = kBytes == 8 && kBits == 2 ? 16 : 16 / kBytes;
@@ -222,8 +217,8 @@ HWY_INLINE void LowBitsVector(const std::byte* in, std::byte* out) {
   } else if constexpr (kBits == 4) {
     bytes = _mm256_packus_epi16(joined[0], joined[1]);
   } else {
-    bytes = _mm256_packus_epi16(_mm256_packus_epi32(joined[0], joined[1]),
-                                _mm256_packus_epi32(joined[2], joined[3]));
+    bytes = _mm256_packus_epi16(pairs(_mm256_packus_epi16(joined[0], joined[1]), 16),
+                                pairs(_mm256_packus_epi16(joined[2], joined[3]), 16));
   }
   Store(V8{UnitsInOrder<kElements * kBits / 8>(bytes)}, D8(), out);
 }
@@ -261,8 +256,9 @@ void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, con
   if constexpr (kFrom.bits == 64 && kTo.bits == 16) {
     return ForEachVector<8, 2, 16>(in, out, n, LowHalvesStep);
   }
-  if constexpr (kFrom.bits == 32 && kTo.bits == 8 && !kTo.is_bool) {
-    return ForEachVector<4, 1, 32>(in, out, n, LowBitsVector<4, 8, false>);
+  if constexpr (kFrom.bits >= 32 && kTo.bits == 8 && !kTo.is_bool) {
+    constexpr auto kBytes = static_cast<std::size_t>(kFrom.bits) / 8;
+    return ForEachVector<kBytes, 1, 32>(in, out, n, LowBitsVector<kBytes, 8, false>);
   }
   if constexpr (kTo.is_bool && kFrom.bits >= 16) {
     constexpr auto kBytes = static_cast<std::size_t>(kFrom.bits) / 8;

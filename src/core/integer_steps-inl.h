@@ -277,8 +277,11 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
 #endif
 #if HWY_TARGET == HWY_AVX3_DL
   if constexpr (kFrom == DataType::kFloat16 && row.bits < 8) {
+    // A table for four digits is slower than float32, of which nothing is asked.
+    constexpr bool kIsSlow = row.bits == 4 && !row.has_sign;
     V8 codes;
-    if (HWY_LIKELY((Float16Integers<kTo>(Load(D16(), in), Load(D16(), in + 64), args, &codes)))) {
+    if (HWY_LIKELY((!kIsSlow || args.saturates) &&
+                   (Float16Integers<kTo>(Load(D16(), in), Load(D16(), in + 64), args, &codes)))) {
       StoreCodes<row.bits>(codes, out);
       return;
     }
@@ -386,6 +389,20 @@ inline constexpr bool kHasIntegerSteps = false;
 #endif
 
 #if TENSORCAST_AVX512
+// What fits signed integers of 32 bits wraps as they do; false, with nothing written, where an
+// element does not.
+template <DataType kFrom> HWY_INLINE bool SignedToUint32(const std::byte* in, std::byte* out) {
+  V32 words[4];
+  LoadIntegers32<kFrom, false>(in, words);
+  __mmask16 beyond = 0;
+  for (const V32 word : words) {
+    beyond |= _mm512_cmpeq_epi32_mask(word.raw, _mm512_set1_epi32(INT32_MIN));
+  }
+  if (HWY_UNLIKELY(beyond != 0)) return false;
+  for (std::size_t i = 0; i < 4; ++i) Store(words[i], D32(), out + 64 * i);
+  return true;
+}
+
 // Floats to uint32, int64 and uint64 by AVX-512's own conversions, which give all ones, or the
 // least integer, for what does not fit.
 template <DataType kFrom, DataType kTo>
@@ -425,6 +442,9 @@ HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const Encod
         beyond |= _mm512_cmpeq_epi64_mask(result, none);
       }
     }
+  }
+  if constexpr (kTo == DataType::kUint32) {
+    if (HWY_UNLIKELY(beyond != 0) && !args.saturates && SignedToUint32<kFrom>(in, out)) return;
   }
   if (HWY_UNLIKELY(beyond != 0)) return CarefulStep<kFrom, kTo>(in, out, args);
   for (std::size_t i = 0; i < kVectors; ++i) _mm512_storeu_si512(out + 64 * i, results[i]);

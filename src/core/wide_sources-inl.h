@@ -88,7 +88,7 @@ template <bool kSigned> HWY_INLINE VF32 NearestFloat32FromInteger32(V32 bits) {
     const D32 d;
     const auto upper = hn::ConvertTo(df, hn::BitCast(di, hn::ShiftRight<16>(bits)));
     const auto low = hn::ConvertTo(df, hn::BitCast(di, hn::And(bits, hn::Set(d, 0xFFFFu))));
-    return hn::Add(hn::Mul(upper, hn::Set(df, 65536.0f)), low);
+    return hn::MulAdd(upper, hn::Set(df, 65536.0f), low);
 #endif
   }
 }
