@@ -45,6 +45,8 @@ def _memory():
 def _server():
     with range_server.served() as files:
         yield files
+    # fsspec keeps a file system of each server that was asked, with its connections and the threads at their ends.
+    fsspec.get_filesystem_class("http").clear_instance_cache()
     gc.collect()
     assert not sources._mounted
 
