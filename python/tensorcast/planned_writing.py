@@ -71,6 +71,10 @@ def request_of(target: str, to: Any, layout: str | None, rules: Any, config: Any
     if is_plain and not target.lower().endswith(".gguf") and options.keys() <= {*CAST_OPTIONS, "all_types"}:
         return None
     if layout is not None and to is None and not rules:  # a scaled format, in its usual names
+        formats = get_args(ScaledFormat)
+        if layout not in formats:
+            raise ArgumentError(f"layout is {layout!r}: alone it is one of {', '.join(formats)}; with to it says whose names "
+                                "weights get, as in to='int4-group', layout='gptq'")
         layout, to = None, layout
     return PlanRequest(to, layout, rules, config, options)
 

@@ -75,6 +75,9 @@ def _opened(target: str, declared: list[_Declared], metadata: Mapping[str, str] 
     said, replaces = _said(metadata), flag(overwrite, "overwrite")
     if plan is not None:
         return PlannedOutput(target, declared, said, replaces, plan)
+    if not os.path.splitext(target)[1]:
+        raise UnsupportedError(f"{os.path.basename(target)!r} has no ending that says its format: .safetensors, .npz, .npy or .pb; "
+                               "config= or layout= makes a directory")
     if said and not target.lower().endswith((".safetensors", ".pb")):
         raise ArgumentError(f"metadata has no place in {os.path.basename(target)!r}: .safetensors and .pb have one")
     return _core.TensorWriter(target, declared, said, replaces)
