@@ -7,6 +7,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -53,11 +54,11 @@ class PythonFiles final : public FileSystem {
   PythonFiles(const PythonFiles&) = delete;
   PythonFiles& operator=(const PythonFiles&) = delete;
   ~PythonFiles() override {
-    if (Py_IsInitialized() == 0) {
+    if (Py_IsInitialized() == 0 || Ending::HasBegun()) {
       (void)files_.release();  // with the interpreter
       return;
     }
-    const nb::gil_scoped_acquire gil;
+    const WithGil gil(ending_);
     files_.reset();
   }
 
@@ -93,8 +94,9 @@ class PythonFiles final : public FileSystem {
   }
 
  private:
-  template <class Ask> static std::invoke_result_t<Ask> Asked(const Ask& ask) {
-    const nb::gil_scoped_acquire gil;
+  template <class Ask> std::invoke_result_t<Ask> Asked(const Ask& ask) const {
+    if (Ending::HasBegun()) throw FileRefused("the interpreter has ended", ECANCELED);
+    const WithGil gil(ending_);
     try {
       return ask();
     } catch (const nb::python_error& raised) {
@@ -108,6 +110,7 @@ class PythonFiles final : public FileSystem {
             FromStr(fields[3])};
   }
 
+  const Ending ending_;
   nb::object files_;
 };
 

@@ -14,15 +14,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "arrays.h"
 #include "bindings.h"
-#include "core/little_endian.h"
-#include "core/shape.h"
+#include "declared_tensor.h"
 #include "errors.h"
-#include "formats/safetensors_dtype.h"
+#include "formats/safetensors_placement.h"
 #include "json/json_text.h"
 #include "tensorcast/file_system.hpp"
 #include "text_objects.h"
@@ -33,61 +33,31 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kHeaderAlignment = 8;  // of what stands behind a header
-constexpr std::uint64_t kHeaderLengthBytes = 8;
-
 struct LentTensor {
   std::string name;
-  DataType type = DataType::kUndefined;
-  std::vector<std::uint64_t> shape;
   std::uint64_t begin = 0;  // in the file
   std::uint64_t bytes = 0;
   std::span<const std::byte> data;  // empty while it is not there
 };
 
-// A directory of small files and of one safetensors file, whose header is made here and whose data
-// are spans that come and go.
+// A directory of small files and of one safetensors file, whose data are spans that come and go.
 class LentDirectory final : public FileSystem {
  public:
   static constexpr const char* kWeights = "model.safetensors";
 
   // `files`: of the others the contents, by name.
-  LentDirectory(std::string path, std::vector<LentTensor> tensors,
-                const std::map<std::string, std::string>& metadata,
+  LentDirectory(std::string path, const formats::FileContents& contents,
                 std::map<std::string, std::string> files)
-      : path_(std::move(path)), tensors_(std::move(tensors)), files_(std::move(files)) {
-    std::string json = "{";
-    const auto begin = [&](std::string_view key) {
-      if (json.size() > 1) json += ',';
-      json += json::JsonString(key) + ":";
-    };
-    if (!metadata.empty()) {
-      begin("__metadata__");
-      for (char divider = '{'; const auto& [key, value] : metadata) {
-        json += divider + json::JsonString(key) + ":" + json::JsonString(value);
-        divider = ',';
-      }
-      json += '}';
+      : path_(std::move(path)), files_(std::move(files)) {
+    const std::string name = path_.substr(path_.rfind('/') + 1);
+    formats::SafetensorsPlacer placer(name, contents, formats::SafetensorsOrder::kAsGiven);
+    const formats::SafetensorsPlacement placement = placer.Place();
+    placer.GiveHeader(placement, [&](std::string_view piece) { header_ += piece; });
+    for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+      const formats::TensorInfo& info = contents.tensors[i];
+      tensors_.push_back({info.name, placement.offsets[i], info.bytes, {}});
     }
-    std::uint64_t at = 0;
-    for (LentTensor& tensor : tensors_) {
-      begin(tensor.name);
-      json.append(R"({"dtype":")").append(formats::FindDtype(tensor.type)->name).append("\"");
-      json += R"(,"shape":[)";
-      for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-        json += (i == 0 ? "" : ",") + std::to_string(tensor.shape[i]);
-      }
-      tensor.begin = at;
-      at += tensor.bytes;
-      json +=
-          R"(],"data_offsets":[)" + std::to_string(tensor.begin) + "," + std::to_string(at) + "]}";
-    }
-    json += '}';
-    json.append((kHeaderAlignment - json.size() % kHeaderAlignment) % kHeaderAlignment, ' ');
-    core::AppendLittle(header_, json.size(), kHeaderLengthBytes);
-    header_ += json;
-    for (LentTensor& tensor : tensors_) tensor.begin += header_.size();
-    weights_bytes_ = header_.size() + at;
+    weights_bytes_ = placement.file_bytes;
   }
 
   const LentTensor& tensor(std::size_t index) const { return tensors_.at(index); }
@@ -183,30 +153,13 @@ std::map<std::string, std::string> TextsOf(const nb::dict& texts) {
 // The directory as Python has it, which keeps the arrays that are there.
 class LentArrays {
  public:
-  // `path` has "://" in it. Each tensor is (name, type, shape, _).
+  // `path` has "://" in it; each tensor is what DeclaredTensor takes.
   LentArrays(const std::string& path, const nb::list& declared, const nb::dict& metadata,
              const nb::dict& files) {
-    std::vector<LentTensor> tensors;
-    for (const nb::handle one : declared) {
-      LentTensor& tensor = tensors.emplace_back();
-      tensor.name = FromStr(one[0]);
-      tensor.type = static_cast<DataType>(nb::cast<int>(one[1]));
-      for (const nb::handle size : one[2]) tensor.shape.push_back(nb::cast<std::uint64_t>(size));
-      const std::optional<std::uint64_t> elements = core::CheckedProduct(tensor.shape);
-      const auto bytes = elements ? StorageBytes(tensor.type, *elements) : elements;
-      if (!bytes) Raise(ErrorClass::kValue, "a tensor has more elements than a file can");
-      const bool is_held = formats::FindDtype(tensor.type) != nullptr &&
-                           !formats::NeedsPacking(tensor.type, *elements);
-      if (!is_held) {
-        Raise(ErrorClass::kUnsupported, "tensor '" + tensor.name + "' is declared as " +
-                                            std::string(TypeName(tensor.type)) +
-                                            ", from which no conversion begins here: declare "
-                                            "another type");
-      }
-      tensor.bytes = *bytes;
-    }
-    directory_ = std::make_shared<LentDirectory>(path, std::move(tensors), TextsOf(metadata),
-                                                 TextsOf(files));
+    formats::FileContents contents;
+    for (const nb::handle one : declared) contents.tensors.push_back(DeclaredTensor(one));
+    contents.metadata = TextsOf(metadata);
+    directory_ = std::make_shared<LentDirectory>(path, contents, TextsOf(files));
     MountOptions options;
     options.buffer_bytes = 0;  // each byte is there already, but not always
     options.ranges_ahead = 0;

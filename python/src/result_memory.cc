@@ -27,7 +27,17 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kMostKept = 64;  // blocks
+constexpr std::size_t kMostKept = 512;  // blocks
+
+// The limit that a process starts with where the environment has none, and the machine's memory
+// does not make it less.
+constexpr std::size_t kUsualLimit = std::size_t{4} << 30;
+constexpr std::size_t kShareOfMachine = 8;
+// Of what is kept, so much stays the process's own on small pages: to give the system a choice
+// (MADV_FREE) takes, page by page, as long as a cast. What is kept beyond that it may take.
+constexpr std::size_t kOwn = std::size_t{512} << 20;
+// Where a new huge page costs the host's making it, no more than so much is on them.
+constexpr std::size_t kMostDearPages = std::size_t{128} << 20;
 
 // It stands directly before the memory that is given.
 struct Header {
@@ -80,11 +90,9 @@ std::atomic<std::size_t> mapped_bytes = 0;
 // A page for the header stands before the memory, which begins a page, so that it lies to every
 // source as pages do, and a huge page where it fills some.
 void* Map(std::size_t capacity, std::size_t kept_limit) {
-  // What is more than will be kept is filled once: new huge pages have to be cheap for that.
-  constexpr std::size_t kShareOfKept = 4;
   const bool is_huge =
       capacity >= 2 * kHugePage &&
-      (mapped_bytes + capacity <= kept_limit / kShareOfKept || !HostTakesFreePages());
+      (mapped_bytes + capacity <= std::min(kept_limit, kMostDearPages) || !HostTakesFreePages());
   const std::size_t alignment = is_huge ? kHugePage : kPage;
   const std::size_t mapped = capacity + alignment + kPage;
   void* const got =
@@ -121,7 +129,7 @@ std::size_t FirstLimit() {
   }
   const long pages = sysconf(_SC_PHYS_PAGES);
   const std::size_t machine = pages > 0 ? static_cast<std::size_t>(pages) * kPage : 0;
-  return std::min(std::size_t{512} << 20, machine / 16);
+  return std::min(kUsualLimit, machine / kShareOfMachine);
 }
 
 class KeptMemory {
@@ -132,28 +140,27 @@ class KeptMemory {
   void* Take(std::size_t capacity) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = blocks_; i-- > 0;) {
-      void* const block = kept_[i];
-      if (HeaderOf(block)->capacity == capacity) {
-        Forget(i);
-        return block;
-      }
+      if (kept_[i].capacity != capacity) continue;
+      void* const memory = kept_[i].memory;
+      Forget(i);
+      return memory;
     }
     return nullptr;
   }
 
   // Keeps a block, and gives back the oldest that are then too many.
-  void Keep(void* block) {
-    const std::size_t capacity = HeaderOf(block)->capacity;
+  void Keep(void* memory) {
+    const std::size_t capacity = HeaderOf(memory)->capacity;
     {
       const std::lock_guard lock(mutex_);
       if (capacity <= limit_) {
         while (blocks_ == kMostKept || bytes_ + capacity > limit_) UnmapOldest();
-        kept_[blocks_++] = block;
+        kept_[blocks_++] = {memory, capacity};
         bytes_ += capacity;
         return;
       }
     }
-    Unmap(block);
+    Unmap(memory);
   }
 
   void SetLimit(std::size_t bytes) {
@@ -175,19 +182,24 @@ class KeptMemory {
   void Unlock() { mutex_.unlock(); }
 
  private:
+  struct Block {
+    void* memory;
+    std::size_t capacity;  // as its header has it, which stands on a page of its own
+  };
+
   void Forget(std::size_t i) {
-    bytes_ -= HeaderOf(kept_[i])->capacity;
+    bytes_ -= kept_[i].capacity;
     std::copy(kept_.begin() + i + 1, kept_.begin() + blocks_, kept_.begin() + i);
     --blocks_;
   }
   void UnmapOldest() {
-    void* const oldest = kept_[0];
+    void* const oldest = kept_[0].memory;
     Forget(0);
     Unmap(oldest);
   }
 
   std::mutex mutex_;
-  std::array<void*, kMostKept> kept_ = {};
+  std::array<Block, kMostKept> kept_ = {};
   std::size_t blocks_ = 0;
   std::size_t bytes_ = 0;
   std::size_t limit_;
@@ -230,8 +242,10 @@ void GiveMemory(void* memory) noexcept {
   const Header header = *HeaderOf(memory);
   if (!header.is_mapped) return std::free(header.begin);
 #ifdef MADV_FREE
-  // Under pressure the system may take what is kept. On small pages this costs as much as a cast.
-  if (header.is_huge && HasHugePages()) madvise(memory, header.capacity, MADV_FREE);
+  // Before another thread may have the memory.
+  if (header.is_huge ? HasHugePages() : Kept().bytes() + header.capacity > kOwn) {
+    madvise(memory, header.capacity, MADV_FREE);
+  }
 #endif
   Kept().Keep(memory);
 }

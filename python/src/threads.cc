@@ -37,6 +37,7 @@ namespace {
 
 [[noreturn]] void StayForGood(std::atomic<bool>* stops) noexcept {
   if (stops != nullptr) *stops = true;
+  nb::set_leak_warnings(false);  // what the thread holds is held on purpose
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 

@@ -26,9 +26,10 @@ class Ending {
   // `stops`: what ends the work of another thread for this one.
   void Restore(PyThreadState* state) const;
   PyGILState_STATE Ensure(std::atomic<bool>* stops = nullptr) const;
+  // Asked at any time, with the GIL or without.
+  static bool HasBegun() noexcept;
 
  private:
-  static bool HasBegun() noexcept;
   // Before the GIL is asked for: the end may have begun already.
   void StayIfBegun(std::atomic<bool>* stops) const noexcept;
 

@@ -16,6 +16,7 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "formats/gguf_types.h"
 #include "formats/npy_dtype.h"
 #include "scale/scaled_format.h"
 #include "text_objects.h"
@@ -70,6 +71,10 @@ struct Meaning {
 };
 constexpr std::string_view kNarrowIntegers =
     " is not an element type: those of less than a byte are int2, int4, uint2 and uint4";
+constexpr std::string_view kLayout =
+    " is a layout of weights, which plan and convert write of to=\"int4-group\" by layout=";
+constexpr std::string_view kQuantised =
+    " has a scale beside its integers, and is not an element type: cast x.dequantize()";
 constexpr Meaning kMeanings[] = {
     {"float8", " may be float8e4m3fn or float8e5m2: give one of these names"},
     {"f8", " may be float8e4m3fn or float8e5m2: give one of these names"},
@@ -78,6 +83,12 @@ constexpr Meaning kMeanings[] = {
     {"f6", " may be float6e2m3 or float6e3m2: give one of these names"},
     {"nf4",
      " is a code with scales, and not an element type: the plain four-bit float is float4e2m1"},
+    {"mxint8", " is a format of weights with scales that is not written; its elements are int8"},
+    {"gptq", kLayout},
+    {"awq", kLayout},
+    {"qint8", kQuantised},
+    {"quint8", kQuantised},
+    {"qint32", kQuantised},
     {"tf32", " is not a stored type: the nearest are float32 and bfloat16"},
     {"complex32", " is not an element type: cast the real part and the imaginary one"},
     {"complex64", " is not an element type: cast the real part and the imaginary one"},
@@ -94,13 +105,18 @@ constexpr Meaning kMeanings[] = {
     {"uint7", kNarrowIntegers},
 };
 
-// Gives what a name that is no type's may mean; empty where nothing is known of it.
-std::string MeaningOf(std::string_view name) {
-  constexpr std::string_view kTensor = "tensor(";
-  std::string lower(name.substr(0, 32));
+std::string Lower(std::string_view name) {
+  std::string lower(name);
   std::ranges::transform(lower, lower.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
+  return lower;
+}
+
+// Gives what a name that is no type's may mean; empty where nothing is known of it.
+std::string MeaningOf(std::string_view name) {
+  constexpr std::string_view kTensor = "tensor(";
+  std::string lower = Lower(name.substr(0, 32));
   std::ranges::replace(lower, '-', '_');
   if (lower.starts_with(kTensor) && lower.ends_with(')')) {
     const std::string_view element =
@@ -119,6 +135,11 @@ std::string MeaningOf(std::string_view name) {
     if (spelling == bare) {
       return " is a format of weights with scales, which plan and convert write: it is no element "
              "type";
+    }
+  }
+  for (const formats::GgufType& type : formats::kGgufTypes) {
+    if (type.type == DataType::kUndefined && bare.starts_with(Lower(type.name))) {  // "q4_k_m", too
+      return " is a type of GGUF's, of codes and scales, which is read, and not written";
     }
   }
   return {};

@@ -21,12 +21,11 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "cast.h"
-#include "core/shape.h"
+#include "declared_tensor.h"
 #include "errors.h"
 #include "files/error.h"
 #include "formats/tensor_file.h"
 #include "pieces.h"
-#include "text/string_piece.h"
 #include "text_objects.h"
 #include "texts.h"
 #include "threads.h"
@@ -35,22 +34,6 @@ namespace nb = nanobind;
 
 namespace tensorcast::python {
 namespace {
-
-// A tensor that is to be written, of a tuple (name, type, shape, its texts or None).
-formats::TensorInfo DeclaredTensor(const nb::handle& declared) {
-  formats::TensorInfo info;
-  info.name = FromStr(declared[0]);
-  info.type = static_cast<DataType>(nb::cast<int>(declared[1]));
-  for (const nb::handle size : declared[2]) info.shape.push_back(nb::cast<std::uint64_t>(size));
-  const std::optional<std::uint64_t> elements = core::CheckedProduct(info.shape);
-  const bool is_text = info.type == DataType::kString;
-  const auto bytes = !elements || is_text ? elements : StorageBytes(info.type, *elements);
-  if (!bytes) Raise(ErrorClass::kValue, "a tensor has more elements than a file can");
-  info.elements = *elements;
-  info.bytes = is_text ? 0 : *bytes;
-  if (is_text) text::AddTextSize(nb::cast<const Texts&>(declared[3]).view(), info.text);
-  return info;
-}
 
 // A file that stands beside its name until all its tensors are written.
 class ArraysWriter {

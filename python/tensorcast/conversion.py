@@ -326,7 +326,7 @@ def plan(
     rename: Renames = (),
     **options: Unpack[CastOptions],
 ) -> Plan:
-    """Decides what a conversion would do to each tensor; writes nothing.
+    r"""Decides what a conversion would do to each tensor; writes nothing.
 
     Parameters
     ----------

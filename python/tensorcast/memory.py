@@ -15,15 +15,15 @@ def result_memory(limit: int | None = None) -> dict[str, int]:
 
     The system's zeroing of new pages takes longer than a cast of them. So the memory of a result of
     512 KiB or more, when nothing holds that any more, is kept for the next result of about its size,
-    numpy's, torch's and JAX's alike; the oldest goes back to the system where there is too much. On
-    huge pages the system may take what is kept when it needs it.
+    numpy's, torch's and JAX's alike; the oldest goes back to the system where there is too much. What
+    is on huge pages, or kept beyond 512 MiB, the system may take when it needs it.
 
     Parameters
     ----------
     limit : int, optional
         From now on so many bytes are kept at most; what is more goes back at once. 0 keeps none. At
-        the start it is what the environment's TENSORCAST_RESULT_MEMORY says, else 512 MiB, at most a
-        sixteenth of the machine's memory.
+        the start it is what the environment's TENSORCAST_RESULT_MEMORY says, else 4 GiB, at most an
+        eighth of the machine's memory.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What `Writer` writes by a conversion's plan: scaled and packed layouts, directories, GGUF.
+"""What `save_file` and `Writer` write by a conversion's plan: scaled and packed layouts, directories, GGUF.
 
 The tensors that were declared are lent to the library as a checkpoint of which nothing is there yet; the
 plan is made of it as of any other, and each of its jobs is run when what it reads was given.
@@ -12,14 +12,14 @@ import itertools
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 from . import _core, arrays, sources
-from .arguments import path_text
+from .arguments import CAST_OPTIONS, path_text
 from .conversion import plan
 from .errors import ArgumentError, FileError, KindError, UnsupportedError, first_line
 from .outputs import Part
-from .types import Array
+from .types import Array, ScaledFormat
 
 _numbers = itertools.count(1)
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".onnx", ".npz", ".npy", ".pb", ".h5", ".msgpack",
@@ -52,17 +52,44 @@ def _beside(config: Any) -> dict[str, bytes]:
     return found
 
 
+class PlanRequest(NamedTuple):
+    """What a plan decides by."""
+
+    to: Any
+    layout: str | None
+    rules: Any
+    config: Any
+    options: dict[str, Any]
+
+
+def request_of(target: str, to: Any, layout: str | None, rules: Any, config: Any,
+               options: dict[str, Any], *, casts: bool) -> PlanRequest | None:
+    """What `save_file` and `Writer` are asked for, where that takes a plan. A file of plain types takes none; who
+    `casts` needs none for `to` either."""
+    is_plain_type = to is None or casts and not (isinstance(to, str) and to in ("same", *get_args(ScaledFormat)))
+    is_plain = layout is None and not rules and config is None and is_plain_type
+    if is_plain and not target.lower().endswith(".gguf") and options.keys() <= {*CAST_OPTIONS, "all_types"}:
+        return None
+    if layout is not None and to is None and not rules:  # a scaled format, in its usual names
+        formats = get_args(ScaledFormat)
+        if layout not in formats:
+            raise ArgumentError(f"layout is {layout!r}: alone it is one of {', '.join(formats)}; with to it says whose names "
+                                "weights get, as in to='int4-group', layout='gptq'")
+        layout, to = None, layout
+    return PlanRequest(to, layout, rules, config, options)
+
+
 class PlannedOutput:
     """The same to `Writer` as the extension's writer of plain files."""
 
     def __init__(self, path: str, declared: list[tuple[str, int, tuple[int, ...], Any]], metadata: dict[str, str],
-                 overwrite: bool, config: Any, options: dict[str, Any]) -> None:
+                 overwrite: bool, request: PlanRequest) -> None:
         self._tensors = [(number, shape, arrays.bits_of(number) < 8) for _, number, shape, _ in declared]
         self._names = [name for name, *_ in declared]
         source = f"{sources.WRITERS}{next(_numbers)}/{os.path.basename(path.rstrip(os.sep)) or 'model'}"
-        self._lent = _core.LentArrays(source, declared, metadata, _beside(config))
+        self._lent = _core.LentArrays(source, declared, metadata, _beside(request.config))
         try:
-            self._plan = plan(source, path, **options)
+            self._plan = plan(source, path, to=request.to, layout=request.layout, rules=request.rules, **request.options)
             self._outputs = self._plan.begin(overwrite=overwrite)
         except BaseException:
             self._lent.close()

@@ -8,19 +8,19 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from . import _core, arrays, files, sources
+from . import _core, arrays, casting, files, sources
 from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
 from .conversion import Rules
 from .errors import ArgumentError, KindError, UnsupportedError, first_line
 from .loading import is_cast
-from .planned_writing import PlannedOutput
+from .planned_writing import PlannedOutput, PlanRequest, request_of
 from .progress import Progress, shown
-from .signatures import CastOptions, Path, WriterOptions
+from .signatures import Path, WriterOptions
 from .types import STRING, ScaledFormat, TypeLike, type_name
 
 # A tensor as the extension's writer takes it: name, ONNX's number of its type, shape, its texts or None.
@@ -42,8 +42,15 @@ def _declared(tensors: Mapping[str, Any], name: str) -> tuple[int, tuple[int, ..
 def _source(x: Any, name: str) -> arrays.Source:
     if x is None or isinstance(x, (str, bytes, int, float, complex, list, tuple)) and not isinstance(x, np.generic):
         raise KindError(f"tensor {name!r} is a {type(x).__name__}: give an array of numpy, torch or JAX")
-    try:
+    with _named(name):
         return arrays.read(x, None, False, None)
+
+
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Errors say of which tensor they are."""
+    try:
+        yield
     except (ArgumentError, KindError, UnsupportedError) as error:
         raise type(error)(f"tensor {name!r}: {first_line(error, 'it is no array')}") from error
 
@@ -62,21 +69,26 @@ def _said(metadata: Mapping[str, str] | None) -> dict[str, str]:
             for key, value in (metadata or {}).items()}
 
 
-def _opened(path: str | os.PathLike[str], declared: list[_Declared], metadata: Mapping[str, str] | None,
-            overwrite: bool) -> Any:
-    """The extension's writer of a file that stands beside its name."""
-    target, said = sources.local_path(path_text(path), "path"), _said(metadata)
-    if target.lower().endswith(".gguf"):  # whose readers want some tensors in types of their own
-        raise UnsupportedError(f"{os.path.basename(target)!r}: tensorcast.Writer writes it, by layout=")
+def _opened(target: str, declared: list[_Declared], metadata: Mapping[str, str] | None, overwrite: bool,
+            plan: PlanRequest | None) -> Any:
+    """What writes the tensors under another name first: the extension's writer of a file, or a plan's outputs."""
+    said, replaces = _said(metadata), flag(overwrite, "overwrite")
+    if plan is not None:
+        return PlannedOutput(target, declared, said, replaces, plan)
+    if not os.path.splitext(target)[1]:
+        raise UnsupportedError(f"{os.path.basename(target)!r} has no ending that says its format: .safetensors, .npz, .npy or .pb; "
+                               "config= or layout= makes a directory")
     if said and not target.lower().endswith((".safetensors", ".pb")):
         raise ArgumentError(f"metadata has no place in {os.path.basename(target)!r}: .safetensors and .pb have one")
-    return _core.TensorWriter(target, declared, said, flag(overwrite, "overwrite"))
+    return _core.TensorWriter(target, declared, said, replaces)
 
 
-def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None, *,
-              to: TypeLike | None = None, all_types: bool = False, overwrite: bool = False, threads: int | None = None,
-              progress: Progress = None, **options: Unpack[CastOptions]) -> None:
-    """Writes arrays to a file, in the format that its ending says; whole, or not at all.
+def save_file(tensors: Mapping[str, Any], path: Path, metadata: Mapping[str, str] | None = None, *,
+              to: TypeLike | ScaledFormat | Literal["same"] | None = None, layout: str | None = None, rules: Rules = (),
+              config: Mapping[str, Any] | Path | None = None, overwrite: bool = False, threads: int | None = None,
+              progress: Progress = None, **options: Unpack[WriterOptions]) -> None:
+    r"""Writes arrays to a file, in the format that its ending says, or to a checkpoint's directory; whole, or
+    not at all.
 
     They are written one after the other, from where they are: what has gaps, or another order of
     bytes, is copied, one at a time. Elements of less than a byte are packed.
@@ -87,17 +99,24 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
         Arrays of numpy and JAX, torch's tensors, of the CPU; or what `open` gives, of which one
         tensor is read after the other.
     path : path
-        .safetensors, .npz, or of one tensor .npy or .pb. `convert` makes other files of these, and
-        directories.
+        .safetensors, .npz, or of one tensor .npy or .pb. With any of `layout`, `rules`, `config` and what
+        `convert` has beside these also a directory, with an index where it has several files, or a .gguf.
     metadata : mapping of str to str, optional
         Of .safetensors and .pb.
     to : type, optional
         Of floating tensors: they are cast as they are written.
-    all_types : bool
-        Cast integers and bool too.
+    layout : str, optional
+        What weights become: "fp8-block", "nvfp4", "q8_0" or another scaled format, in its usual names; or
+        with `to` whose names they get: ``to="int4-group", layout="gptq"``.
+    rules, **options
+        As `convert`, whose decisions they are: which tensors are weights, what they are called, what
+        config.json says of them; among them those of `cast`.
+    config : mapping or path, optional
+        Of a directory: its config.json; or the directory of a model, whose config.json, tokenizer and
+        other files beside the weights are copied.
     overwrite : bool
-        Replace a file that exists.
-    threads, **options
+        Replace what exists.
+    threads
         As `cast`.
     progress : bool, callable or tqdm, optional
         As `Plan.run`, tensor by tensor, in bytes of the file; texts are not counted.
@@ -115,19 +134,27 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
     --------
     >>> import numpy as np, tempfile, pathlib
     >>> import tensorcast as tc
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
-    >>> tc.save_file({"w": np.float32([0.1, 512])}, path, {"by": "me"}, to="float8_e4m3fn")
-    >>> with tc.open(path) as f:
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> tc.save_file({"w": np.float32([0.1, 512])}, folder / "model.safetensors", {"by": "me"}, to="float8_e4m3fn")
+    >>> with tc.open(folder / "model.safetensors") as f:
     ...     print(f.metadata, f["w"])
     {'by': 'me'} [0.101562 448]
+    >>> weights = {"model.layers.0.mlp.up_proj.weight": np.ones((256, 256), np.float32)}
+    >>> tc.save_file(weights, folder / "fp8", layout="fp8-block", config={"model_type": "llama"})
+    >>> with tc.open(folder / "fp8") as f:
+    ...     print(sorted(f.raw)[1], f.scaled["model.layers.0.mlp.up_proj.weight"].split(":")[0])
+    model.layers.0.mlp.up_proj.weight_scale_inv fp8-block (DeepSeek)
     """
-    check_options(options, "save_file", save_file, CAST_OPTIONS)
+    check_options(options, "save_file", save_file, WriterOptions.__annotations__)
     if not isinstance(tensors, Mapping):
         raise KindError(f"tensors are a mapping of names to arrays, and not {type(tensors).__name__}")
-    number = None if to is None else _core.type_number(to)
+    asked = arrays.thread_count(threads)
+    target = sources.local_path(path_text(path), "path")
+    plan = request_of(target, to, layout, rules, config, dict(options), casts=True)
+    number = None if to is None or plan is not None else _core.type_number(to)
     if number == STRING:
         raise UnsupportedError("to is string: cast the arrays, then save them")
-    every, asked = flag(all_types, "all_types"), arrays.thread_count(threads)
+    every = flag(options.pop("all_types", False), "all_types")
     declared: list[_Declared] = []
     for name in tensors:
         own, shape = _declared(tensors, _unicode(name, "a tensor's name"))
@@ -135,8 +162,8 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
         declared.append((name, number if number is not None and is_cast(own, every) else own, shape, texts))
     sizes = [arrays.packed_bytes(own, math.prod(shape)) if texts is None else 0 for _, own, shape, texts in declared]
     done, total = 0, sum(sizes)
-    with (contextlib.closing(_opened(path, declared, metadata, overwrite)) as writer,
-          shown(progress, os.path.basename(os.fsdecode(path))) as tell):
+    with (contextlib.closing(_opened(target, declared, metadata, overwrite, plan)) as writer,
+          shown(progress, os.path.basename(target)) as tell):
         for index, (name, _, shape, texts) in enumerate(declared):
             if texts is not None:
                 writer.write_texts(index, texts)
@@ -144,7 +171,7 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
             source = _source(tensors[name], name)
             if source.shape != shape:
                 raise ArgumentError(f"tensor {name!r} has changed its shape from {shape} to {source.shape}")
-            writer.write(index, source.given(), source.number, source.packed, options, asked)
+            writer.write(index, source.given(), source.number, source.packed, {} if plan is not None else options, asked)
             done += sizes[index]
             if tell is not None:
                 tell(done, total, name)
@@ -165,16 +192,9 @@ class Writer:
         files, or a .gguf.
     tensors : mapping of str to (type, shape)
         All that will be written, in any order; a file begins with what is in it. A `TensorInfo` says
-        it too: ``{info.name: info for info in f.infos()}``.
-    layout : str, optional
-        What weights become: "fp8-block", "nvfp4", "q8_0" or another scaled format, in its usual names; or
-        with `to` whose names they get: ``to="int4-group", layout="gptq"``.
-    to, rules, **options
-        As `convert`, whose decisions they are: which tensors are weights, what they are called, what
-        config.json says of them. Each is decided by the type that it was declared with.
-    config : mapping or path, optional
-        Of a directory: its config.json; or the directory of a model, whose config.json, tokenizer and
-        other files beside the weights are copied.
+        it too: ``{info.name: info for info in f.infos()}``. Those of strings are written first.
+    layout, to, rules, config, **options
+        As `save_file`. What a tensor becomes is decided by the type that it was declared with.
 
     Notes
     -----
@@ -210,15 +230,30 @@ class Writer:
             raise KindError(f"tensors are a mapping of names to (type, shape), and not {type(tensors).__name__}")
         declared = [_planned(_unicode(name, "a tensor's name"), what) for name, what in tensors.items()]
         self._places = {name: (index, number, shape) for index, (name, number, shape, _) in enumerate(declared)}
-        self._core: Any
-        if layout is None and to is None and not rules and config is None and not options:
-            self._core = _opened(path, declared, metadata, overwrite)
+        self._target = sources.local_path(path_text(path), "path")
+        self._request = request_of(self._target, to, layout, rules, config, dict(options), casts=False)
+        self._rest = (declared, metadata, overwrite)
+        self._options = {name: value for name, value in options.items() if name in CAST_OPTIONS and self._request is None}
+        self._texts: dict[int, Any] = {}  # that were written before the file was begun, which they decide
+        self._texts_missing = {name for name, number, *_ in declared if number == STRING}
+        if self._texts_missing and (self._request is not None
+                                    or not self._target.lower().endswith((".npz", ".npy", ".pb"))):
+            raise UnsupportedError(f"tensor {min(self._texts_missing)!r} is of strings, which .npz, .npy and .pb files hold, "
+                                   "as they are")
+        self._is_over = False
+        self._core: Any = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Opens the file, once the texts are there that it begins with."""
+        if self._texts_missing:
             return
-        if layout is not None and to is None and not rules:
-            layout, to = None, layout
-        target = sources.local_path(path_text(path), "path")
-        self._core = PlannedOutput(target, declared, _said(metadata), flag(overwrite, "overwrite"), config,
-                                   {"to": to, "rules": rules, "layout": layout, **options})
+        declared, metadata, overwrite = self._rest
+        declared = [(*one[:3], self._texts.get(index)) for index, one in enumerate(declared)]
+        self._core = _opened(self._target, declared, metadata, overwrite, self._request)
+        for index, texts in self._texts.items():
+            self._core.write_texts(index, texts)
+        self._texts.clear()
 
     def write(self, name: str, x: Any, *, threads: int | None = None, **options: Any) -> None:
         """Writes a tensor, cast to the type that it was declared with.
@@ -242,23 +277,43 @@ class Writer:
         check_options(options, "write", Writer.write, CAST_OPTIONS)
         if not isinstance(name, str) or name not in self._places:
             raise ArgumentError(f"{name!r} is none of the {len(self._places)} tensors that were declared")
-        index, _, shape = self._places[name]
+        index, number, shape = self._places[name]
+        options = {**self._options, **options}
         source = _source(x, name)
-        if source.number == STRING:
-            raise UnsupportedError(f"tensor {name!r} is of strings: parse them first, or give them to save_file")
         if source.shape != shape:
             raise ArgumentError(f"tensor {name!r} has shape {source.shape}, and was declared with {shape}")
+        if STRING in (number, source.number) and number != source.number:
+            with _named(name):
+                source = arrays.read(casting.cast(x, type_name(number), threads=threads, **options), None, False, None)
+        if self._is_over:
+            raise ArgumentError("the file is closed")
+        if number == STRING:
+            self._write_texts(name, index, _core.Texts(source.given()))
+            return
+        if self._core is None:
+            raise ArgumentError(f"tensor {min(self._texts_missing)!r} is of strings, of which the file begins: write it first")
         self._core.write(index, source.given(), source.number, source.packed, options, arrays.thread_count(threads))
+
+    def _write_texts(self, name: str, index: int, texts: Any) -> None:
+        if name not in self._texts_missing:
+            raise ArgumentError("the tensor is written already")
+        self._texts[index] = texts
+        self._texts_missing.remove(name)
+        self._begin()
 
     def __enter__(self) -> Writer:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
+        self._is_over = True
         try:
+            if kind is None and self._core is None:
+                raise ArgumentError(f"the file is not complete: {min(self._texts_missing)} was not written")
             if kind is None:
                 self._core.commit()
         finally:
-            self._core.close()
+            if self._core is not None:
+                self._core.close()
 
 
 def _planned(name: str, what: Any) -> _Declared:
@@ -267,9 +322,6 @@ def _planned(name: str, what: Any) -> _Declared:
     if not isinstance(what, (tuple, list)) or len(what) != 2:
         raise KindError(f"tensor {name!r} is declared as (type, shape), and not as {type(what).__name__}")
     number, shape = int(_core.type_number(what[0])), what[1]
-    if number == STRING:
-        raise UnsupportedError(f"tensor {name!r} is {type_name(number)}, whose texts the file's beginning depends on: "
-                               "give them to save_file")
     if not isinstance(shape, (tuple, list)):
         raise KindError(f"the shape of tensor {name!r} is a tuple of int")
     return name, number, tuple(count(size, f"a size of tensor {name!r}") for size in shape), None

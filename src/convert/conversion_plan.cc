@@ -4,9 +4,12 @@
 #include "convert/conversion_plan.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
@@ -50,6 +53,16 @@ void CheckRenamed(const Request& request, const PlannedFile& file) {
   throw Error(ErrorKind::kArguments, words::PathText(file.output) + ": " + why, file.output);
 }
 
+// Of a pipeline the component that is likeliest to be meant, "unet/".
+std::string LargestComponent(const checkpoint::CheckpointReader& pipeline) {
+  std::vector<std::uint64_t> bytes(pipeline.parts().size());
+  for (const formats::TensorInfo& info : pipeline.contents().tensors) {
+    bytes[pipeline.shards()[info.shard].part] += info.bytes;
+  }
+  const auto largest = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
+  return pipeline.parts()[largest].directory;
+}
+
 // What the request asks of an output that this one has not.
 void CheckRequest(const Request& request, const PlannedFile& file, const Survey& survey) {
   if (!request.layout.empty() && request.layout != scale::kModelLayout && file.sink->has_graph()) {
@@ -74,13 +87,12 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
   const checkpoint::CheckpointReader* const checkpoint = survey.opened.checkpoint;
   if (checkpoint != nullptr && checkpoint->IsPipeline() &&
       (!request.repack.empty() || HasScaledGoal(SelectionOf(request)))) {
-    throw Error(
-        ErrorKind::kUnsupported,
-        words::PathText(file.input) +
-            ": the weights of a pipeline become element types alone; for a scaled format "
-            "convert one of its components, " +
-            words::PathText(files::Joined(file.input, checkpoint->parts().front().directory)),
-        file.input);
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(file.input) +
+                    ": the weights of a pipeline become element types alone; for a scaled format "
+                    "convert one of its components by itself, " +
+                    words::PathText(files::Joined(file.input, LargestComponent(*checkpoint))),
+                file.input);
   }
   const bool is_directory =
       survey.opened.checkpoint != nullptr && checkpoint::IsDirectoryName(file.output);

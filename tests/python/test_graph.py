@@ -2,6 +2,9 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
+import re
+import xml.etree.ElementTree
+
 import numpy as np
 import onnx
 import pytest
@@ -121,3 +124,78 @@ def test_values_of_another_graph_are_refused():
     graph, other = small_graph(), small_graph()
     with pytest.raises(tc.ArgumentError):
         graph.cast(other.inputs[0], "int8")
+
+
+def drawn(graph):
+    """The picture's boxes, (left, top, right, bottom) and the text that is shown whole, and of each edge its ends."""
+    (svg,) = re.findall("<svg.*?</svg>", graph._repr_html_(), re.DOTALL)
+    root = xml.etree.ElementTree.fromstring(svg)
+    boxes = []
+    for group in root.iter("g"):
+        rects = group.findall("rect")
+        if rects:
+            x, y, width, height = (float(rects[0].get(name)) for name in ("x", "y", "width", "height"))
+            boxes.append(((x, y, x + width, y + height), group.find("title").text))
+    lines = [[float(each) for each in re.split("[MC ]", path.get("d"))[1:]] for path in root.iter("path") if path.get("fill") == "none"]
+    width, height = float(root.get("width")), float(root.get("height"))
+    assert all(0 <= x < right <= width and 0 <= y < bottom <= height for (x, y, right, bottom), _ in boxes)
+    return boxes, [(tuple(line[:2]), tuple(line[-2:])) for line in lines]
+
+
+def edges_of(boxes, lines):
+    """Each edge by the titles of the boxes that its ends touch, one from below and the other from above."""
+    found = set()
+    for (x, y), (to_x, to_y) in lines:
+        (above,) = [title for (left, _, right, bottom), title in boxes if abs(bottom - y) < 0.11 and left < x < right]
+        (below,) = [title for (left, top, right, _), title in boxes if abs(top - to_y) < 0.11 and left < to_x < right]
+        found.add((above, below))
+    assert len(found) == len(lines)
+    return found
+
+
+def test_a_picture_has_nodes_and_edges():
+    graph = tc.graph.Graph()
+    x = graph.add_input("x", "float32", ["n", 3])
+    like = graph.add_constant("</svg><script>", np.float16([1, 2]))
+    narrow = graph.cast(x, "float16", name="narrow")
+    graph.mark_output(graph.cast_like(graph.identity(narrow, name="same"), like, name="&\u202e"), "y")
+    graph.mark_output(narrow, "z")
+    graph.mark_output(graph.cast(x, "int8", name="n" * 50), "far")
+    boxes, lines = drawn(graph)
+    assert edges_of(boxes, lines) == {
+        ("x float32[n, 3]", "Cast float32 → float16 narrow"), ("Cast float32 → float16 narrow", "Identity same"),
+        ("Identity same", "CastLike float16 → float16 &\\u202e"), ("</svg><script> float16[2]", "CastLike float16 → float16 &\\u202e"),
+        ("CastLike float16 → float16 &\\u202e", "y float16[n, 3]"), ("Cast float32 → float16 narrow", "z float16[n, 3]"),
+        ("x float32[n, 3]", "Cast float32 → int8 " + "n" * 50), ("Cast float32 → int8 " + "n" * 50, "far int8[n, 3]")}
+    (top,) = [top for (_, top, _, _), title in boxes if title.startswith("</svg>")]
+    assert top == max(top for (_, top, _, _), title in boxes if title == "Identity same")  # just above its reader
+    assert "<svg" not in tc.graph.Graph()._repr_html_()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pictures_of_random_graphs(seed):
+    """Boxes do not overlap, and every edge goes down, from one box to another, passing by the others."""
+    random, graph = np.random.default_rng(seed), tc.graph.Graph()
+    names = {graph.add_input(f"x{i}", "float32"): f"x{i} float32" for i in range(3)}
+    wanted = set()
+    for i in range(60):
+        value = list(names)[-int(random.integers(1, min(len(names), 25) + 1))]
+        to, before = random.choice(["float16", "int8", "float32"]), graph.value(value).type
+        made = graph.cast(value, str(to), name=f"node{i}")
+        names[made] = f"Cast {before} → {to} node{i}"
+        wanted.add((names[value], names[made]))
+    graph.mark_output(list(names)[-1], "y")
+    boxes, lines = drawn(graph)
+    found = edges_of(boxes, lines)
+    assert wanted < found and len(found) == len(wanted) + 1
+    for place, ((left, top, right, bottom), _) in enumerate(boxes):
+        assert not any(left < b and a < right and top < d and c < bottom for (a, c, b, d), _ in boxes[:place])
+
+
+def test_a_large_graph_has_no_picture():
+    graph = tc.graph.Graph()
+    value = graph.add_input("x", "float32")
+    for _ in range(301):
+        value = graph.cast(value, "float32")
+    graph.mark_output(value, "y")
+    assert "<svg" not in graph._repr_html_() and "and 201 more" in graph._repr_html_()

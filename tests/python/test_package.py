@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -49,6 +50,14 @@ def test_the_package_is_the_command_too():
     assert told[0] == told[1]
     done = subprocess.run([sys.executable, "-m", "tensorcast", "inspect", "nothing.npy"], capture_output=True, text=True)
     assert done.returncode == 4 and "nothing.npy" in done.stderr
+
+
+def test_its_sources_compile_without_warnings():
+    """A newer Python shows them to whoever installs the package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for path in pathlib.Path(tc.__file__).parent.rglob("*.py"):
+            compile(path.read_text(encoding="utf-8"), path, "exec")
 
 
 def test_the_source_distribution_is_whole(tmp_path):

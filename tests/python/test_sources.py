@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 
@@ -44,6 +45,8 @@ def _memory():
 def _server():
     with range_server.served() as files:
         yield files
+    # fsspec keeps a file system of each server that was asked, with its connections and the threads at their ends.
+    fsspec.get_filesystem_class("http").clear_instance_cache()
     gc.collect()
     assert not sources._mounted
 
@@ -412,6 +415,25 @@ def test_storage_options_arrive(server):
         assert server.headers["X-Who"] == "me"
     with pytest.raises(tc.FileError, match="cannot be looked at: .*unexpected keyword argument 'nonsense'$"):
         tc.open(url, storage_options={"nonsense": 1})
+
+
+def test_a_daemon_thread_at_the_interpreters_end(tmp_path):
+    """It asks a file system of Python's when the GIL is not to be had any more; what it was told before that, that the
+    file system is closed, it may print."""
+    program = textwrap.dedent("""
+        import threading, time
+        import fsspec, numpy as np, tensorcast as tc
+        np.save("x.npy", np.ones(1 << 18, np.float32))
+        fsspec.filesystem("memory").pipe("/x.npy", open("x.npy", "rb").read())
+        def work():
+            while True:
+                tc.load_file("memory://x.npy", "float16")
+        for _ in range(4):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.3)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and "Fatal" not in done.stderr and "nanobind" not in done.stderr, done.stderr
 
 
 def test_fsspec_is_asked_for_only_then():

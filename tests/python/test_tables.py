@@ -16,9 +16,9 @@ import tensorcast as tc
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a\u202eb", "nul\x00x", "half\udcff", "tab\tnew\nline",
            "\x1b[31mred", "&lt;b&gt;", "</style></table></div>", "x" * 3000, "é $m^2$ 权重"]
-TAGS = {"div", "style", "table", "thead", "tbody", "tr", "th", "td", "p", "b", "span", "svg", "line", "rect", "text", "tspan", "title"}
+TAGS = {"div", "style", "table", "thead", "tbody", "tr", "th", "td", "p", "b", "span", "svg", "line", "rect", "text", "tspan", "title", "g", "path"}
 ATTRIBUTES = {"class", "style", "role", "aria-label", "viewbox", "xmlns", "x", "y", "x1", "x2", "y1", "y2", "dy", "width", "height", "fill",
-              "stroke", "stroke-width", "font-size", "text-anchor"}
+              "stroke", "stroke-width", "font-size", "text-anchor", "d", "rx", "opacity", "font-family", "stroke-opacity", "stroke-dasharray"}
 
 
 class Page(html.parser.HTMLParser):
@@ -33,7 +33,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         assert tag in TAGS and {name for name, _ in attributes} <= ATTRIBUTES, (tag, attributes)
-        if tag in ("line", "rect") and self.get_starttag_text().endswith("/>"):
+        if tag in ("line", "path", "rect") and self.get_starttag_text().endswith("/>"):
             return
         self.open.append(tag)
         if tag == "tr":

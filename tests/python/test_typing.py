@@ -116,6 +116,10 @@ def test_dir_is_what_is_public():
     ("int1", "is not an element type: those of less than a byte are int2, int4, uint2 and uint4"),
     ("torch.int1", "is not an element type: those of less than a byte are int2, int4, uint2 and uint4"),
     ("complex64", "is not an element type: cast the real part and the imaginary one"),
+    ("torch.qint8", "has a scale beside its integers, and is not an element type: cast x.dequantize()"),
+    ("GPTQ", 'is a layout of weights, which plan and convert write of to="int4-group" by layout='),
+    ("Q4_K_M", "is a type of GGUF's, of codes and scales, which is read, and not written"),
+    ("iq2-xxs", "is a type of GGUF's, of codes and scales, which is read, and not written"),
     ("tf32", "is not a stored type: the nearest are float32 and bfloat16"),
 ])
 def test_names_that_mean_something_else(name, said):

@@ -220,7 +220,30 @@ def make_bin(name, folder):
     return make_torch(folder / name / "pytorch_model-00001-of-00001.bin")
 
 
+# The components of a pipeline of diffusers, the file of each, and what its configuration says.
+PIPELINE = {"transformer": ("diffusion_pytorch_model.safetensors", {"_class_name": "FluxTransformer2DModel"}),
+            "text_encoder_2": ("model.safetensors", {"model_type": "t5", "torch_dtype": "bfloat16"}),
+            "vae": ("diffusion_pytorch_model.safetensors", {"_class_name": "AutoencoderKL"})}
+
+
+def make_pipeline(name, folder):
+    index = {"_class_name": "FluxPipeline", "scheduler": ["diffusers", "FlowMatchEulerDiscreteScheduler"]}
+    weights = {}
+    for component, (file, config) in PIPELINE.items():
+        index[component] = ["diffusers", config.get("_class_name", "T5EncoderModel")]
+        (folder / name / component).mkdir(parents=True)
+        (folder / name / component / "config.json").write_text(json.dumps(config))
+        data, values = Maker(component).floats("BF16", 16 * 32, False)
+        files.write_safetensors(folder / name / component / file, {"w.weight": files.Tensor("BF16", (16, 32), data)})
+        weights[f"{component}/w.weight"] = ((16, 32), values)
+    (folder / name / "scheduler").mkdir()
+    (folder / name / "scheduler" / "scheduler_config.json").write_text("{}")
+    (folder / name / "model_index.json").write_text(json.dumps(index))
+    return weights
+
+
 OTHERS = {
+    "FLUX.1-dev": make_pipeline,
     "Llama-3.1-8B-Q4_K_M.gguf": make_gguf,
     "Qwen3-32B-Q8_0-00001-of-00002.gguf": make_gguf_parts,
     "Llama-2-7b-bin": make_bin,
@@ -240,8 +263,19 @@ def commands_of(page):
     return [shlex.split(line) for line in re.findall(r"(?:^|`)(tensorcast [^`\n]+)", page, re.M)]
 
 
-def check_output(out, target, weights):
-    """Holds what `convert` wrote against the exact values; gives what is wrong."""
+def check_pipeline(out, target, weights):
+    """Holds each component, and what lies beside them."""
+    if (out / "scheduler" / "scheduler_config.json").read_text() != "{}":
+        return "lacks its scheduler"
+    for component, (_, config) in PIPELINE.items():
+        problem = check_values(out / component, target, {"w.weight": weights[f"{component}/w.weight"]})
+        wanted = {key: target if key == "torch_dtype" else value for key, value in config.items()}
+        if problem or json.loads((out / component / "config.json").read_text()) != wanted:
+            return f"{component}: {problem or 'its config.json is another'}"
+    return None
+
+
+def check_values(out, target, weights):
     is_folder = out.is_dir()
     made, _ = files.read_safetensors(next(out.glob("*.safetensors")) if is_folder else out)
     if set(made) != set(weights):
@@ -255,8 +289,15 @@ def check_output(out, target, weights):
             found, value = tensor.data[i * size:(i + 1) * size], files.round_to(exact, target)
             if not same(found, value, target):
                 return f"{name}[{i}] is {found[::-1].hex()}, not {bits_of(value, target)[::-1].hex()} ({exact})"
-    if not is_folder:
-        return None
+    return None
+
+
+def check_output(out, target, weights):
+    """Holds what `convert` wrote against the exact values; gives what is wrong."""
+    if (out / "model_index.json").exists():
+        return check_pipeline(out, target, weights)
+    if (problem := check_values(out, target, weights)) or not out.is_dir():
+        return problem
     config = json.loads((out / "config.json").read_text())
     kept = [key for key in ("quantization_config", "quantization") if key in config]
     if kept or config.get("dtype", config.get("torch_dtype")) != target:

@@ -16,6 +16,7 @@ from ..errors import KindError
 from ..models import OptimizeReport, source_of
 from ..signatures import RoundMode
 from ..types import TypeLike
+from . import drawing
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -491,8 +492,33 @@ class Graph:
         return tables.page(
             tables.facts(f"Graph, opset {self.opset}, {len(nodes):,} nodes",
                          [("inputs", tables.Name(ends(self.inputs))), ("outputs", tables.Name(ends(self.outputs)))]),
+            self._picture(nodes),
             tables.table("Nodes, in the order in which they run",
                          ["node", "operator", "from", "to", "reads", "gives", "options"], rows, len(nodes)))
+
+    def _picture(self, nodes: Sequence[Node]) -> str:
+        """The nodes and what flows between them, where these are few."""
+        if len(nodes) > drawing.MOST_BOXES:
+            return ""
+        values = self.values()
+        boxes: list[drawing.Box] = []
+        places: dict[Value | None, int] = {}  # of what gives a value
+        for one in values:
+            if one.kind in ("input", "constant"):
+                places[one.value] = len(boxes)
+                boxes.append(drawing.Box(one.kind, one.name, (one.type or "?") + _shape_text(one.shape)))
+        for node in nodes:
+            what = f"{node.op_type} {node.from_type or '?'} → {node.to_type or '?'}" if node.is_cast else node.op_type
+            for value in node.outputs:
+                if value is not None:
+                    places[value] = len(boxes)
+            boxes.append(drawing.Box("node", what, node.name,
+                                     [places[value] for value in node.inputs if value in places], node.is_cast))
+        for one in values:
+            if one.is_output:
+                boxes.append(drawing.Box("output", one.name, (one.type or "?") + _shape_text(one.shape),
+                                         [places[one.value]] if one.value in places else []))
+        return drawing.picture(boxes, f"{len(nodes)} nodes; the table below has them")
 
     def __repr__(self) -> str:
         return f"<Graph: opset {self.opset}, {len(self.nodes())} nodes>"
