@@ -364,7 +364,7 @@ std::uint8_t FindPowers(const std::uint64_t* results, int bits) {
 }
 
 void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, CodeTable* table) {
-  std::uint64_t results[256];
+  std::uint64_t* const results = table->results;
   const std::uint64_t mask = detail::LowMask(from.bits);
   for (std::uint64_t code = 0; code < 256; ++code) {
     results[code] = code > mask ? results[code & mask] : detail::CastCode(from, to, code, options);
@@ -381,10 +381,7 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
       table->bytes[plane][code] = static_cast<std::uint8_t>(results[code] >> (8 * (first + plane)));
     }
   }
-  if (from.bits <= 4) {
-    std::copy_n(results, 16, table->results);
-    table->extension = ExtensionOf(results, from.bits, to.bits);
-  }
+  if (from.bits <= 4) table->extension = ExtensionOf(results, from.bits, to.bits);
   if (from.bits == 8) table->sums = FindSums(*table);
   if (from.bits == 8) table->powers_from = FindPowers(results, to.bits);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);

@@ -108,8 +108,7 @@ struct CodeTable {
   // Byte p of the result of code c at [p][c]. Types of fewer than eight bits repeat: whatever
   // stands above a code's bits does not matter.
   alignas(64) std::uint8_t bytes[8][256] = {};
-  // The same as numbers, of types of at most four bits.
-  alignas(64) std::uint64_t results[16] = {};
+  alignas(64) std::uint64_t results[256] = {};  // the same as numbers
   Extension extension = Extension::kNone;
   CodeRows rows;  // of bytes[0], where it is the whole result
   CodeSums sums;  // of codes of eight bits

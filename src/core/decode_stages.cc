@@ -18,7 +18,7 @@ namespace {
 template <DataType kType>
 void DecodeFloat32Stage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   const auto step = [](const std::byte* from, std::byte* to)
-                        HWY_ATTR { StoreFloat32s(DecodeFloat32<kType>(from), to); };
+                        TENSORCAST_INLINED { StoreFloat32s(DecodeFloat32<kType>(from), to); };
   ForEachVector<sizeof(CodeOf<kType>), 4, kFloat32sLanes>(in, out, n, step);
 }
 
@@ -26,7 +26,7 @@ void DecodeFloat32Stage(const std::byte* in, std::byte* out, std::size_t n, cons
 template <DataType kType>
 void ValueFromFloat32Stage(const std::byte* in, std::byte* out, std::size_t n,
                            const EncodeArgs& args) {
-  const auto step = [&args](const std::byte* from, std::byte* to) HWY_ATTR {
+  const auto step = [&args](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
     EncodeFloat32<DataType::kFloat64>(DecodeFloat32<kType>(from), to, args);
   };
   ForEachVector<sizeof(CodeOf<kType>), 8, kFloat32sLanes>(in, out, n, step);
@@ -35,14 +35,14 @@ void ValueFromFloat32Stage(const std::byte* in, std::byte* out, std::size_t n,
 template <DataType kType, bool kOdd>
 void DecodeFloat64Stage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   const auto step = [](const std::byte* from, std::byte* to)
-                        HWY_ATTR { Store(DecodeFloat64<kType, kOdd>(from), DF64(), to); };
+                        TENSORCAST_INLINED { Store(DecodeFloat64<kType, kOdd>(from), DF64(), to); };
   ForEachVector<sizeof(CodeOf<kType>), 8, kLanesOf<double>>(in, out, n, step);
 }
 
 template <DataType kType>
 void DecodeOddFloat32Stage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   const auto step = [](const std::byte* from, std::byte* to)
-                        HWY_ATTR { StoreFloat32s(DecodeOddFloat32<kType>(from), to); };
+                        TENSORCAST_INLINED { StoreFloat32s(DecodeOddFloat32<kType>(from), to); };
   ForEachVector<sizeof(CodeOf<kType>), 4, kFloat32sLanes>(in, out, n, step);
 }
 
@@ -57,6 +57,10 @@ void FillDecodeStages(Kernels* kernels) {
         kernels->value_f64[i] = &ValueFromFloat32Stage<row.type>;
         if constexpr (row.type != DataType::kFloat32) {
           kernels->decode_f32[i] = &DecodeFloat32Stage<row.type>;
+        }
+        if constexpr (row.is_float() && row.bits == 16) {
+          constexpr auto kTo = static_cast<std::size_t>(detail::RowIndex(DataType::kFloat64));
+          kernels->direct[i][kTo] = &ValueFromFloat32Stage<row.type>;
         }
       } else {
         kernels->decode_odd_f32[i] = &DecodeOddFloat32Stage<row.type>;

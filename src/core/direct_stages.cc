@@ -116,7 +116,7 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
 template <DataType kFrom, DataType kTo>
 void DirectStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   const auto step = [&args](const std::byte* from, std::byte* to)
-                        HWY_ATTR { Step<kFrom, kTo>(from, to, args); };
+                        TENSORCAST_INLINED { Step<kFrom, kTo>(from, to, args); };
   ForEachStep<detail::Row(kFrom).bits, detail::Row(kTo).bits, kElements>(in, out, n, step);
 }
 

@@ -18,14 +18,14 @@ template <DataType kType>
 void EncodeFloat32Stage(const std::byte* in, std::byte* out, std::size_t n,
                         const EncodeArgs& args) {
   const auto step = [&args](const std::byte* from, std::byte* to)
-                        HWY_ATTR { EncodeFloat32<kType>(LoadFloat32s(from), to, args); };
+                        TENSORCAST_INLINED { EncodeFloat32<kType>(LoadFloat32s(from), to, args); };
   ForEachVector<4, sizeof(CodeOf<kType>), kFloat32sLanes>(in, out, n, step);
 }
 
 template <DataType kType>
 void EncodeFloat64Stage(const std::byte* in, std::byte* out, std::size_t n,
                         const EncodeArgs& args) {
-  const auto step = [&args](const std::byte* from, std::byte* to) HWY_ATTR {
+  const auto step = [&args](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
     const DF64 d;
     EncodeFloat64<kType>(Load(d, from), Load(d, from + hn::Lanes(d) * 8), to, args);
   };

@@ -137,8 +137,10 @@ Status RunInSlices(const Bound& bound, const CastOptions& options, const Job& jo
 // there can be. False where one does not hold, and nothing has been done: the long way says why.
 bool RunShort(const Bound& bound, std::span<const std::byte> source,
               std::span<std::byte> destination, std::uint64_t n) {
-  constexpr std::uint64_t kShort = 4096;
-  if (bound.direct == nullptr || n - 1 >= kShort) return false;
+  if (n - 1 >= kShortRun) return false;
+  const bool brief = n <= bound.brief_most;
+  const Stage stage = brief ? bound.brief : bound.direct;
+  if (stage == nullptr) return false;
   const auto elements = static_cast<std::size_t>(n);
   const std::size_t read = (elements * static_cast<unsigned>(bound.from->bits) + 7) / 8;
   const std::size_t written = (elements * static_cast<unsigned>(bound.to->bits) + 7) / 8;
@@ -148,11 +150,11 @@ bool RunShort(const Bound& bound, std::span<const std::byte> source,
       (in < out + written && out < in + read)) {
     return false;
   }
-  if (bound.direct_floating) {
+  if (bound.direct_floating && !brief) {
     const FpEnvironment environment;
-    bound.direct(source.data(), destination.data(), elements, bound.args);
+    stage(source.data(), destination.data(), elements, bound.args);
   } else {
-    bound.direct(source.data(), destination.data(), elements, bound.args);
+    stage(source.data(), destination.data(), elements, bound.args);
   }
   return true;
 }

@@ -16,7 +16,8 @@ namespace tensorcast::core {
 
 inline constexpr std::size_t kBlock = kLossBlock;  // elements that pass through the stages at once
 inline constexpr std::size_t kRows = detail::kTypeTable.size();
-inline constexpr std::uint64_t kWholeBytes = 4;  // elements of any width that end with a byte
+inline constexpr std::uint64_t kShortRun = 4096;  // elements, up to which a call's checks count
+inline constexpr std::uint64_t kWholeBytes = 4;   // elements of any width that end with a byte
 
 // A destination's options as constants for the lanes: options are data.
 struct EncodeArgs {
@@ -80,12 +81,14 @@ struct Bound {
   Stage first = nullptr;           // both null: a copy of codes
   Stage second = nullptr;          // null: `first` does it all
   Stage direct = nullptr;          // from the source's bytes to the destination's, packed too
+  Stage brief = nullptr;           // the same for short runs of up to `brief_most` elements
   UnpackCodesOf unpack = nullptr;  // packed source
   PackCodesOf pack = nullptr;      // packed destination
   Stage source_value = nullptr;    // to float64, for loss
   Stage result_value = nullptr;
   bool floating = false;         // the stages need the floating-point environment
-  bool direct_floating = false;  // the direct one does
+  bool direct_floating = false;  // the direct one does; `brief` never
+  std::uint32_t brief_most = 0;
   EncodeArgs args;
 };
 

@@ -46,6 +46,10 @@ using DF64 = hn::ScalableTag<double>;
 #define TENSORCAST_PACKS 0
 #endif
 
+// A step, where a stage calls it: a function of its own would make its constants anew each time.
+#undef TENSORCAST_INLINED
+#define TENSORCAST_INLINED HWY_ATTR __attribute__((always_inline))
+
 // As many lanes of another type; as many bytes of half a vector.
 template <class T, class D> using Like = hn::Rebind<T, D>;
 
@@ -145,51 +149,95 @@ HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) 
 #endif
 }
 
+// The first n bytes of such vectors the other way.
+HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to) {
+#if TENSORCAST_AVX512
+  // A load waits unless one store has written all of it, from its beginning on: vectors as they
+  // were stored, or their lower halves.
+  for (; n >= 64; n -= 64, from += 64, to += 64) {
+    _mm512_storeu_si512(to, _mm512_load_si512(from));
+  }
+  if (n <= 32) {
+    const __mmask32 mask = _bzhi_u32(~0u, static_cast<unsigned>(n));
+    const auto half = reinterpret_cast<const __m256i*>(from);
+    _mm256_mask_storeu_epi8(to, mask, _mm256_load_si256(half));
+  } else {
+    const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(n));
+    _mm512_mask_storeu_epi8(to, mask, _mm512_load_si512(from));
+  }
+#else
+  CopyBytes(from, n, to);
+#endif
+}
+
 // Calls step(in, out) for each kLanes elements of kInBits and kOutBits, which begin at a byte's
 // beginning on both sides. A step reads all it needs of its elements before it writes. Long runs
-// are begun so that the vectors of the wider side are aligned, which is worth up to a third.
+// are begun so that the vectors of the wider side are aligned, which is worth up to a third. What
+// is left at the end is cast with elements before it, which are cast once more, or in a copy.
 template <int kInBits, int kOutBits, std::size_t kLanes, class Step>
 HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, const Step& step) {
   constexpr std::size_t kInBytes = kLanes * kInBits / 8;
   constexpr std::size_t kOutBytes = kLanes * kOutBits / 8;
   static_assert(kLanes * kInBits % 8 == 0 && kLanes * kOutBits % 8 == 0);
-  constexpr std::size_t kWidth = static_cast<std::size_t>(std::max(kInBits, kOutBits)) / 8;
-  if constexpr (kWidth != 0) {
-    const auto address = reinterpret_cast<std::uintptr_t>(kInBits > kOutBits ? in : out);
-    const std::size_t first = (64 - address % 64) % 64 / kWidth;  // elements up to a line
-    if (n >= 16 * kLanes && in != out && first != 0 && address % kWidth == 0 && first <= kLanes &&
-        first * kInBits % 8 == 0 && first * kOutBits % 8 == 0) {
+  if (n >= kLanes) {
+    const bool apart = in != out;
+    std::size_t next = kLanes;  // elements from this step's beginning to the next one's
+    const auto go_on = [&](std::size_t elements) TENSORCAST_INLINED {
+      in += elements * kInBits / 8;
+      out += elements * kOutBits / 8;
+      n -= elements;
+    };
+    constexpr std::size_t kWidth = static_cast<std::size_t>(std::max(kInBits, kOutBits)) / 8;
+    if constexpr (kWidth != 0) {
+      const auto address = reinterpret_cast<std::uintptr_t>(kInBits > kOutBits ? in : out);
+      const std::size_t first = (64 - address % 64) % 64 / kWidth;  // elements up to a line
+      if (n >= 16 * kLanes && apart && first != 0 && address % kWidth == 0 && first <= kLanes &&
+          first * kInBits % 8 == 0 && first * kOutBits % 8 == 0) {
+        next = first;
+      }
+    }
+    // Short steps are repeated: what a loop costs would count.
+    constexpr std::size_t kRepeats = kInBytes + kOutBytes <= 128   ? 4
+                                     : kInBytes + kOutBytes <= 192 ? 2
+                                                                   : 1;
+    if constexpr (kRepeats != 1) {
+      if (next != kLanes) {
+        step(in, out);
+        go_on(next);
+        next = kLanes;
+      }
+      for (; n >= kRepeats * kLanes; go_on(kRepeats * kLanes)) {
+        for (std::size_t i = 0; i < kRepeats; ++i) step(in + i * kInBytes, out + i * kOutBytes);
+      }
+    }
+    for (;;) {
+      if (n < kLanes) {
+        if (n == 0) return;
+        // Without those that end inside a byte.
+        constexpr std::size_t kWhole = kInBits % 8 == 0 && kOutBits % 8 == 0 ? 1 : kWholeBytes;
+        if (!apart || n < kWhole) break;
+        const std::size_t before = kLanes - n / kWhole * kWhole;
+        in -= before * kInBits / 8;
+        out -= before * kOutBits / 8;
+        n += before;
+      }
       step(in, out);
-      in += first * kInBits / 8;
-      out += first * kOutBits / 8;
-      n -= first;
+      go_on(next);
+      next = kLanes;
     }
+  } else if (n == 0) {
+    return;
   }
-  // Short steps are repeated: what a loop costs would count.
-  constexpr std::size_t kRepeats = kInBytes + kOutBytes <= 128   ? 4
-                                   : kInBytes + kOutBytes <= 192 ? 2
-                                                                 : 1;
-  if constexpr (kRepeats != 1) {
-    for (; n >= kRepeats * kLanes; n -= kRepeats * kLanes) {
-      for (std::size_t i = 0; i < kRepeats; ++i) step(in + i * kInBytes, out + i * kOutBytes);
-      in += kRepeats * kInBytes;
-      out += kRepeats * kOutBytes;
-    }
-  }
-  for (; n >= kLanes; n -= kLanes) {
-    step(in, out);
-    in += kInBytes;
-    out += kOutBytes;
-  }
-  if (n == 0) return;
   constexpr std::size_t kInVectors = (kInBytes + 63) / 64;
   constexpr std::size_t kOutVectors = (kOutBytes + 63) / 64;
   alignas(64) std::byte tail_in[64 * kInVectors];
   alignas(64) std::byte tail_out[64 * kOutVectors];
   CopyTailIn<kInVectors>(in, (n * kInBits + 7) / 8, tail_in);
   step(tail_in, tail_out);
-  CopyBytes(tail_out, n * kOutBits / 8, out);
-  if constexpr (kOutBits < 8) {  // the last byte's other elements stay
+  if constexpr (kOutBits >= 8) {
+    CopyTailOut(tail_out, n * kOutBits / 8, out);
+  } else {  // the last byte's other elements stay
+    CopyBytes(tail_out, n * kOutBits / 8, out);
     const std::size_t bits = n * kOutBits % 8;
     if (bits == 0) return;
     const auto mask = static_cast<std::byte>((1u << bits) - 1);

@@ -26,7 +26,7 @@ void UnpackCodes(const std::byte* packed, std::uint64_t first, std::size_t n, st
   for (; n != 0 && first % kWholeBytes != 0; ++first, --n) {
     *codes++ = static_cast<std::byte>(detail::LoadCode(packed, first, kBits));
   }
-  const auto step = [](const std::byte* from, std::byte* to) HWY_ATTR {
+  const auto step = [](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
     Store(hn::And(LoadCodes<kBits>(from), CodeMask<kBits>()), D8(), to);
   };
   ForEachStep<kBits, 8, kLanesOf<std::uint8_t>>(packed + first / kWholeBytes * (kBits / 2), codes,
@@ -38,7 +38,7 @@ void PackCodes(const std::byte* codes, std::size_t n, std::byte* packed, std::ui
   for (; n != 0 && first % kWholeBytes != 0; ++first, --n) {
     detail::StoreCode(packed, first, kBits, std::to_integer<std::uint64_t>(*codes++));
   }
-  const auto step = [](const std::byte* from, std::byte* to) HWY_ATTR {
+  const auto step = [](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
     StoreCodes<kBits>(hn::And(Load(D8(), from), CodeMask<kBits>()), to);
   };
   ForEachStep<8, kBits, kLanesOf<std::uint8_t>>(codes, packed + first / kWholeBytes * (kBits / 2),

@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 
+#include "core/brief_stages.h"
 #include "core/fp_environment.h"
 #include "core/kernels.h"
 #include "core/route.h"
@@ -92,16 +93,20 @@ bool WantsTable(const TypeInfo& from, const TypeInfo& to) {
 }
 
 void BindTable(const CastOptions& options, std::uint64_t n, Bound* bound) {
-  // A copy of codes has no stage.
-  if (bound->first == nullptr || bound->kernels->table_stage == nullptr) return;
+  if (bound->kernels->table_stage == nullptr) return;
+  if (bound->first == nullptr) {  // a copy of codes
+    bound->brief = BriefCopy(bound->from->bits);
+    bound->brief_most = kShortRun;
+    return;
+  }
   if (!WantsTable(*bound->from, *bound->to)) return;
   const FpEnvironment environment;
   const CodeTable* table = FindCodeTable(*bound->from, *bound->to, options, n >= kLeastForTable);
   if (table == nullptr) return;
-  const Stage stage = bound->kernels->table_stage(bound->from->bits, bound->to->bits, *table);
-  if (stage == nullptr) return;
   bound->args.table = table;
-  SetDirect(stage, false, bound);
+  bound->brief = BriefLookUp(*bound->from, *bound->to, &bound->brief_most);
+  const Stage stage = bound->kernels->table_stage(bound->from->bits, bound->to->bits, *table);
+  if (stage != nullptr) SetDirect(stage, false, bound);
 }
 
 void BindStages(Bound* bound) {

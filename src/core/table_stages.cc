@@ -236,7 +236,7 @@ HWY_NOINLINE void FewRowsStage(const std::byte* in, std::byte* out, std::size_t 
   const FewRowsLookup<kOutBits, Core, kIndex, kSign> lookup(rows);
   constexpr std::size_t kVectors = 2;  // to a step
   constexpr std::size_t kJoined = HWY_TARGET == HWY_AVX2 ? 2 : 1;
-  const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
+  const auto step = [&lookup](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
     V8 codes[kVectors], results[kVectors];
     for (std::size_t i = 0; i < kVectors; ++i) codes[i] = Load(D8(), from + i * kCodes);
     lookup.template operator()<kVectors>(codes, results);
@@ -342,15 +342,16 @@ template <int kInBits, int kOutBits, TableShape kShape, class Results>
 HWY_NOINLINE void LookUpBy(const std::byte* in, std::byte* out, std::size_t n,
                            const EncodeArgs& args) {
   const Results results(*args.table);
-  const auto step = [&results](const std::byte* from, std::byte* to)
-                        HWY_ATTR { LookUpStep<kInBits, kOutBits, kShape>(results, from, to); };
+  const auto step = [&results](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
+    LookUpStep<kInBits, kOutBits, kShape>(results, from, to);
+  };
   ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, step);
 }
 
 #if HWY_TARGET != HWY_AVX3_DL
 void TruthStage(const std::byte* in, std::byte* out, std::size_t n, std::uint8_t mask) {
   const V8 bits = hn::Set(D8(), mask), one = hn::Set(D8(), std::uint8_t{1});
-  const auto step = [bits, one](const std::byte* from, std::byte* to) HWY_ATTR {
+  const auto step = [bits, one](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
     Store(hn::Min(hn::And(Load(D8(), from), bits), one), D8(), to);
   };
   ForEachStep<8, 8, kCodes>(in, out, n, step);
@@ -368,9 +369,12 @@ template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr std::size_t kPlanes = PlanesOf(kShape, kOutBits);
   if constexpr (kToPacked<kInBits, kOutBits>) {
-    const PackedLookup<kInBits, kOutBits> packed(*args.table);
-    ForEachStep<kInBits, kOutBits, PackedLookup<kInBits, kOutBits>::kElements>(in, out, n, packed);
-    return;
+    constexpr std::size_t kElements = PackedLookup<kInBits, kOutBits>::kElements;
+    // Codes of six bits are read across lines, which in a copy, as a short run's is, is slow.
+    if (kInBits != 6 || n >= kElements) {
+      const PackedLookup<kInBits, kOutBits> packed(*args.table);
+      return ForEachStep<kInBits, kOutBits, kElements>(in, out, n, packed);
+    }
   }
 #if HWY_TARGET == HWY_AVX2
   if constexpr (kInBits == 4 && kOutBits == 8) {

@@ -130,7 +130,7 @@ TEST_P(Sizes, BlocksAndTheirEnds) {
     Stretches stretches(from, to);
     for (const Target target : Targets()) {
       const ForcedPlan plan(from.type, to.type, {}, target);
-      for (const std::uint64_t n : {255, 256, 1023, 1024, 1025, 2047, 2049, 4100}) {
+      for (const std::uint64_t n : {190, 203, 255, 256, 1023, 1024, 1025, 2047, 2049, 4100}) {
         if (Sampled() && n > 1025) continue;
         if (!stretches.Run(plan, {n, random() % 64, random() % 64})) break;
         if (!stretches.Run(plan, {n, 0, random() % 64, Place::kBegin, Place::kBegin})) break;
