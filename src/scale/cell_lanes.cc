@@ -17,7 +17,10 @@
 #include "core/packed-inl.h"
 #include "scale/error_lanes-inl.h"
 #include "scale/gguf_lanes-inl.h"
+#include "scale/half_quotients-inl.h"
+#include "scale/largest-inl.h"
 #include "scale/quotients-inl.h"
+#include "scale/scales-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::scale::HWY_NAMESPACE {
@@ -402,8 +405,29 @@ HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t 
   }
 }
 
+// As one() does it for some cells; of many narrow ones at once, where the target has that.
+template <std::size_t kBytes, class One>
+HWY_INLINE void LargestOfCells(const std::byte* x, std::size_t cells, std::size_t width,
+                               std::uint32_t infinity, std::uint32_t* largest, const One& one) {
+  std::size_t done = 0;
+#if HWY_TARGET <= HWY_AVX3
+  std::uint32_t most = 0;
+  done = LargestOfMany<kBytes>(x, cells, width, largest, &most);
+  for (std::size_t i = 0; most >= infinity && i < done; ++i) {
+    if (largest[i] >= infinity) one(x + i * width * kBytes, 1, largest + i);
+  }
+#else
+  (void)infinity;
+#endif
+  one(x + done * width * kBytes, cells - done, largest + done);
+}
+
 void Largest32(const std::byte* x, std::size_t cells, std::size_t width, std::uint32_t* largest) {
-  Largest<std::int32_t>(DI32(), x, cells, width, 0x7F800000, largest);
+  constexpr std::int32_t kInfinity = 0x7F800000;
+  LargestOfCells<4>(x, cells, width, kInfinity, largest,
+                    [&](const std::byte* from, std::size_t some, std::uint32_t* to) HWY_ATTR {
+                      Largest<std::int32_t>(DI32(), from, some, width, kInfinity, to);
+                    });
 }
 
 void Largest16(const std::byte* x, std::size_t cells, std::size_t width, std::uint16_t infinity,
@@ -412,8 +436,13 @@ void Largest16(const std::byte* x, std::size_t cells, std::size_t width, std::ui
   const hn::CappedTag<std::int16_t, kLeastCell> few;
   const hn::ScalableTag<std::int16_t> many;
   const auto top = static_cast<std::int16_t>(infinity);
-  if (width < hn::Lanes(many)) return Largest<std::int16_t>(few, x, cells, width, top, largest);
-  Largest<std::int16_t>(many, x, cells, width, top, largest);
+  LargestOfCells<2>(x, cells, width, infinity, largest,
+                    [&](const std::byte* from, std::size_t some, std::uint32_t* to) HWY_ATTR {
+                      if (width < hn::Lanes(many)) {
+                        return Largest<std::int16_t>(few, from, some, width, top, to);
+                      }
+                      Largest<std::int16_t>(many, from, some, width, top, to);
+                    });
 }
 
 }  // namespace
@@ -426,6 +455,14 @@ const CellLanes* TargetLanes() {
     filled.factors_of = &FactorsOf;
     filled.divide = &Divide;
     filled.divide_to_integers = &DivideToIntegers;
+#if HWY_TARGET <= HWY_AVX3
+    filled.divide_to_halves = &DivideToHalves;
+    filled.multiply_to_halves = &MultiplyToHalves;
+    filled.divide_to_integers = &DivideToIntegersByHalves;
+#endif
+    filled.powers_of = &PowersOf;
+    filled.rounded_scales = &RoundedScales;
+    filled.raise_to = &RaiseTo;
     filled.look_up_16 = &LookUp16;
     filled.look_up_32 = &LookUp32;
     filled.fill_16 = &Fill<2>;

@@ -42,6 +42,21 @@ struct TieBits {
   float least_normal;  // below this magnitude any value of 16 bits may be a tie
 };
 
+// How a scale that is a power of two comes of a magnitude's bits as a double, and its limits.
+struct PowerStep {
+  std::int64_t last;  // mantissa that has its own power; one above it has the next
+  std::int64_t one;   // what is added to an exponent's bits
+  double least, most;
+};
+
+// How another scale does: magnitude * factor / divisor, rounded to the nearest of a float type.
+struct RoundStep {
+  double factor, divisor;
+  int mantissa_bits;  // of the type
+  double least_normal;
+  double least, most;
+};
+
 // Tables stand in whole lines of the cache: their vectors do not cross two.
 struct alignas(64) TableLine {
   std::byte bytes[64];
@@ -75,13 +90,26 @@ struct CellLanes {
   // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.
   void (*divide)(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
                  const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
+  // The same, and products, as bfloat16 rounded to odd: from what `multiply` and `divide` give.
+  // Null where the target is no faster with them.
+  void (*divide_to_halves)(const std::byte* x, bool is_bfloat16, std::byte* quotients,
+                           std::size_t n, const Divisors& by, const CellsInOrder& cells,
+                           const TieBits& ties);
+  void (*multiply_to_halves)(const std::byte* x, bool is_bfloat16, std::byte* out, std::size_t n,
+                             const float* factors, const CellsInOrder& cells);
   // The codes of int8: the quotients rounded to the nearest within 127, of NaN 0.
   void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
                              const Divisors& by, const CellsInOrder& cells);
   // Divisors' divisors, scales[i] * global, and factors; NaN where one is not within least and
-  // most.
-  void (*factors_of)(const double* scales, std::size_t n, double global, double numerator,
+  // most. Whether all are.
+  bool (*factors_of)(const double* scales, std::size_t n, double global, double numerator,
                      double least, double most, float* factors, double* divisors);
+
+  // Scales within least and most, of zero 1; the two may be one buffer.
+  void (*powers_of)(const double* amax, std::size_t n, const PowerStep& step, double* scales);
+  void (*rounded_scales)(const double* amax, std::size_t n, const RoundStep& step, double* scales);
+  // known[i] becomes the larger of it and unit times the float32 of bits[i] << shift.
+  void (*raise_to)(const std::uint32_t* bits, std::size_t n, int shift, double unit, double* known);
 
   // The values of `groups` times kNibbles codes of four bits, by tables of kNibbles values, one for
   // each code of a scale, that `fill` made: group g has the scale codes[(skipped + g) >> log2].
