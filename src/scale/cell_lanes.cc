@@ -40,6 +40,18 @@ HWY_INLINE __m256i LoadHalf(const std::byte* p) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
 }
 
+// The groups of 16 bytes in words, each with its code in the low four bits and anything above.
+HWY_INLINE __m512i CodesInWords(const std::byte* packed) {
+  const __m512i bytes =
+      _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)));
+  // Each lane of 128 bits has four bytes of them, twice each.
+  const __m512i low = _mm512_set_epi64(0x0F0E0F0E0F0E0F0E, 0x0D0C0D0C0D0C0D0C, 0x0B0A0B0A0B0A0B0A,
+                                       0x0908090809080908, 0x0706070607060706, 0x0504050405040504,
+                                       0x0302030203020302, 0x0100010001000100);
+  const __m512i shifts = _mm512_set1_epi64(0x000C000800040000);
+  return _mm512_srlv_epi16(_mm512_shuffle_epi8(bytes, low), shifts);
+}
+
 // kPairs: two groups have one table, which stands twice: it does not matter what is above four
 // bits.
 template <bool kPairs, class TableOf>
@@ -49,9 +61,7 @@ HWY_INLINE void LookUp16Of(const std::byte* packed, std::size_t groups, const Ta
   const __m512i upper = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(16), 1);
   const auto two = [&](const std::byte* from, std::size_t first, std::size_t second,
                        std::byte* to) HWY_ATTR {
-    const __m512i bytes =
-        _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-    __m512i index = _mm512_or_si512(bytes, _mm512_slli_epi32(bytes, 12)), table;
+    __m512i index = CodesInWords(from), table;
     if constexpr (kPairs) {
       table = _mm512_broadcast_i64x4(LoadHalf(table_of(first)));
     } else {
@@ -63,26 +73,50 @@ HWY_INLINE void LookUp16Of(const std::byte* packed, std::size_t groups, const Ta
     _mm512_storeu_si512(to, _mm512_permutexvar_epi16(index, table));
   };
   std::size_t g = 0;
-  for (; g + 2 <= groups; g += 2) two(packed + 8 * g, g, g + 1, out + 32 * g);
-  if (g < groups) {
-    std::byte some[16] = {}, values[64];
-    std::memcpy(some, packed + 8 * g, 8);
-    two(some, g, g, values);
-    std::memcpy(out + 32 * g, values, 32);
+  for (; g + 4 <= groups; g += 4) {
+    two(packed + 8 * g, g, g + 1, out + 32 * g);
+    two(packed + 8 * g + 16, g + 2, g + 3, out + 32 * g + 64);
   }
+  for (; g < groups; g += 2) {
+    if (g + 1 < groups) {
+      two(packed + 8 * g, g, g + 1, out + 32 * g);
+    } else {
+      std::byte some[16] = {}, values[64];
+      std::memcpy(some, packed + 8 * g, 8);
+      two(some, g, g, values);
+      std::memcpy(out + 32 * g, values, 32);
+    }
+  }
+}
+
+// The codes of eight bytes in the low four bits of 32-bit lanes, with anything above.
+HWY_INLINE __m512i CodesInLanes(const std::byte* packed) {
+#if HWY_TARGET == HWY_AVX3_DL
+  std::int64_t bytes;
+  std::memcpy(&bytes, packed, sizeof(bytes));
+  // Of each lane the first byte begins with its code.
+  const __m512i places = _mm512_set_epi64(0x3C00000038, 0x3400000030, 0x2C00000028, 0x2400000020,
+                                          0x1C00000018, 0x1400000010, 0x0C00000008, 0x0400000000);
+  return _mm512_multishift_epi64_epi8(places, _mm512_set1_epi64(bytes));
+#else
+  const __m512i bytes =
+      _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed)));
+  return _mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28));
+#endif
 }
 
 template <class TableOf>
 HWY_INLINE void LookUp32Of(const std::byte* packed, std::size_t groups, const TableOf& table_of,
                            std::byte* out) {
-  for (std::size_t g = 0; g < groups; ++g) {
-    const __m512i bytes =
-        _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed + 8 * g)));
-    // The permutation reads the low four bits of a lane.
-    const __m512i index = _mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28));
-    _mm512_storeu_si512(out + 64 * g,
-                        _mm512_permutexvar_epi32(index, _mm512_loadu_si512(table_of(g))));
+  const auto one = [&](std::size_t g) HWY_ATTR {
+    _mm512_storeu_si512(out + 64 * g, _mm512_permutexvar_epi32(CodesInLanes(packed + 8 * g),
+                                                               _mm512_loadu_si512(table_of(g))));
+  };
+  std::size_t g = 0;
+  for (; g + 4 <= groups; g += 4) {
+    for (std::size_t i = 0; i < 4; ++i) one(g + i);
   }
+  for (; g < groups; ++g) one(g);
 }
 #else
 // A table is planes, of its values' lowest bytes, the next ones and so on.
@@ -150,13 +184,17 @@ HWY_INLINE void LookUp32Of(const std::byte* packed, std::size_t groups, const Ta
 }
 #endif
 
+// The table of each group: what is stored may not change where they are.
+HWY_INLINE auto TablesOf(const std::byte* tables, std::size_t bytes, const std::byte* codes,
+                         const CellsInOrder& cells) {
+  return [=, skipped = cells.skipped, log2 = cells.log2_width](std::size_t g) HWY_ATTR {
+    return tables + bytes * std::to_integer<std::size_t>(codes[(skipped + g) >> log2]);
+  };
+}
+
 void LookUp16(const std::byte* packed, std::size_t groups, const std::byte* tables,
               const std::byte* codes, const CellsInOrder& cells, std::byte* out) {
-  const auto table_of = [&](std::size_t g) HWY_ATTR {
-    return tables +
-           2 * kNibbles *
-               std::to_integer<std::size_t>(codes[(cells.skipped + g) >> cells.log2_width]);
-  };
+  const auto table_of = TablesOf(tables, 2 * kNibbles, codes, cells);
   if (cells.log2_width != 0 && cells.skipped % 2 == 0) {
     LookUp16Of<true>(packed, groups, table_of, out);
   } else {
@@ -166,14 +204,7 @@ void LookUp16(const std::byte* packed, std::size_t groups, const std::byte* tabl
 
 void LookUp32(const std::byte* packed, std::size_t groups, const std::byte* tables,
               const std::byte* codes, const CellsInOrder& cells, std::byte* out) {
-  LookUp32Of(
-      packed, groups,
-      [&](std::size_t g) HWY_ATTR {
-        return tables +
-               4 * kNibbles *
-                   std::to_integer<std::size_t>(codes[(cells.skipped + g) >> cells.log2_width]);
-      },
-      out);
+  LookUp32Of(packed, groups, TablesOf(tables, 4 * kNibbles, codes, cells), out);
 }
 
 template <std::size_t kBytes> void Fill(const std::byte* values, std::byte* table) {
@@ -238,12 +269,10 @@ void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* tables,
   }
 }
 
-// 64 codes, each sixteen of which have one factor. Where they are not whole, elements behind the
-// last one have its factor.
-template <int kBits, bool kWhole>
-HWY_INLINE void MultiplyWhole(const std::byte* codes, std::size_t first, std::size_t last,
-                              const ByteTable& values, const float* factors,
-                              const CellsInOrder& cells, std::byte* out) {
+// 64 codes. factor(v) is that of the v-th sixteen of them.
+template <int kBits, class Factor>
+HWY_INLINE void MultiplyWhole(const std::byte* codes, const ByteTable& values, const Factor& factor,
+                              std::byte* out) {
   // Interleaved twice, fours of codes come out in order.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i zero = _mm512_setzero_si512();
@@ -251,10 +280,7 @@ HWY_INLINE void MultiplyWhole(const std::byte* codes, std::size_t first, std::si
   values.LookUp(_mm512_permutexvar_epi32(order, core::HWY_NAMESPACE::LoadCodes<kBits>(codes).raw),
                 halves);
   const auto store = [&](std::size_t v, __m512i bits) HWY_ATTR {
-    const std::size_t place = kWhole ? first + 16 * v : std::min(first + 16 * v, last);
-    const float factor = factors[(cells.skipped + place) >> cells.log2_width];
-    _mm512_storeu_ps(out + 64 * v,
-                     _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(factor)));
+    _mm512_storeu_ps(out + 64 * v, _mm512_mul_ps(_mm512_castsi512_ps(bits), factor(v)));
   };
   store(0, _mm512_unpacklo_epi16(zero, halves[0]));
   store(1, _mm512_unpackhi_epi16(zero, halves[0]));
@@ -266,16 +292,36 @@ template <int kBits>
 void MultiplyCodes(const std::byte* codes, std::size_t n, const std::byte* table,
                    const float* factors, const CellsInOrder& cells, std::byte* out) {
   const ByteTable values(table);
+  const std::size_t skipped = cells.skipped;
+  const unsigned log2 = cells.log2_width;
+  const auto factors_from = [=](std::size_t i, std::size_t last) HWY_ATTR {
+    return [=](std::size_t v) HWY_ATTR {
+      return _mm512_set1_ps(factors[(skipped + std::min(i + 16 * v, last)) >> log2]);
+    };
+  };
   const auto few = [&](std::size_t i, std::size_t count) HWY_ATTR {
     std::byte some[64] = {}, results[256];
     std::memcpy(some, codes + i * kBits / 8, (count * kBits + 7) / 8);
-    MultiplyWhole<kBits, false>(some, i, i + count - 1, values, factors, cells, results);
+    MultiplyWhole<kBits>(some, values, factors_from(i, i + count - 1), results);
     std::memcpy(out + 4 * i, results, 4 * count);
   };
-  std::size_t i = std::min(n, cells.log2_width < 40 ? (16 - cells.skipped % 16) % 16 : 0);
+  std::size_t i = std::min(n, log2 < 40 ? (16 - skipped % 16) % 16 : 0);
   if (i != 0) few(0, i);
-  for (; i + 64 <= n; i += 64) {
-    MultiplyWhole<kBits, true>(codes + i * kBits / 8, i, n, values, factors, cells, out + 4 * i);
+  if (log2 < 40) {
+    for (; i + 64 <= n; i += 64) {
+      MultiplyWhole<kBits>(
+          codes + i * kBits / 8, values,
+          [&](std::size_t v)
+              HWY_ATTR { return _mm512_set1_ps(factors[(skipped + i + 16 * v) >> log2]); },
+          out + 4 * i);
+    }
+  } else {
+    const __m512 factor = _mm512_set1_ps(factors[0]);
+    for (; i + 64 <= n; i += 64) {
+      MultiplyWhole<kBits>(
+          codes + i * kBits / 8, values, [&](std::size_t /*v*/) HWY_ATTR { return factor; },
+          out + 4 * i);
+    }
   }
   if (i < n) few(i, n - i);
 }
