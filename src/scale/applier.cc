@@ -27,6 +27,8 @@ namespace {
 constexpr std::uint64_t kAppliedAtOnce = 2048;  // elements done at once
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
 constexpr float kNotInFloat = std::numeric_limits<float>::quiet_NaN();
+// What is cut off products of at least this is a float32 and no subnormal one.
+constexpr double kLeastProduct = 0x1p-100;
 // Elements of a cell for which its table of all codes is worth making.
 constexpr std::uint64_t kLeastForTable = 1024;
 
@@ -341,21 +343,42 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
 }
 
 void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) const {
-  const auto count = static_cast<std::size_t>(cells.count);
-  std::vector<TableLine> tables(count * kTableLines);
   const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);
-  for (std::size_t i = 0; i < count; ++i) {
-    alignas(64) std::byte results[kTableBytes];
-    ResultsUnder(scales[i], results);
-    lanes_->fill_bytes(results, tables[i * kTableLines].bytes);
+  const auto look_up = [&](std::uint64_t at, std::uint64_t length, const std::byte* tables,
+                           const CellsInOrder& order) {
+    lanes_->look_up_bytes(CodesAt(call, at), length, tables, order,
+                          call.out.data() + at * to_bytes_);
+  };
+  // Of cells as wide as rows each comes to its end before another begins.
+  if (partition_.block_columns >= partition_.columns) {
+    alignas(64) std::byte table[kTableBytes];
+    std::uint64_t made = cells.count;  // none
+    return ForEachRun(partition_, call.first, n,
+                      [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
+                        const std::uint64_t i = cell - cells.first;
+                        if (i != made) MakeTable(scales[i], table);
+                        made = i;
+                        look_up(at, length, table, {});
+                      });
   }
+  std::vector<TableLine> tables(static_cast<std::size_t>(cells.count) * kTableLines);
+  for (std::size_t i = 0; i < cells.count; ++i) MakeTable(scales[i], tables[i * kTableLines].bytes);
   ForEachRunOfCells(
       partition_, call.first, n,
       [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
-        lanes_->look_up_bytes(CodesAt(call, at), length,
-                              tables[(cell - cells.first) * kTableLines].bytes, order,
-                              call.out.data() + at * to_bytes_);
+        look_up(at, length, tables[(cell - cells.first) * kTableLines].bytes, order);
       });
+}
+
+void Applier::MakeTable(double scale, std::byte* table) const {
+  const double magnitude = std::fabs(scale);
+  if (magnitude * least_ >= kLeastProduct && magnitude <= kLargestFloat) {
+    return lanes_->fill_with_products(decoded_.data(), static_cast<float>(scale),
+                                      to_ == DataType::kBfloat16, table);
+  }
+  alignas(64) std::byte results[kTableBytes];
+  ResultsUnder(scale, results);
+  lanes_->fill_bytes(results, table);
 }
 
 void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const {

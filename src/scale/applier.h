@@ -62,6 +62,8 @@ class Applier {
   void RunExactly(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void RunInFloat(const Call& call, std::uint64_t n, CellRange cells) const;
   void RunByTables(const Call& call, std::uint64_t n, CellRange cells) const;
+  // For look_up_bytes, of all codes.
+  void MakeTable(double scale, std::byte* table) const;
   void RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void MakeNibbleTables(const Scaling& scaling, Target target);
   void MakeFactors(const Scaling& scaling, Target target);

@@ -19,6 +19,7 @@
 #include "scale/gguf_lanes-inl.h"
 #include "scale/half_quotients-inl.h"
 #include "scale/largest-inl.h"
+#include "scale/product_tables-inl.h"
 #include "scale/quotients-inl.h"
 #include "scale/scales-inl.h"
 
@@ -518,6 +519,7 @@ const CellLanes* TargetLanes() {
     filled.of_8_bits = {&MultiplyCodes<8>, &LookUpCells<8>, &FillBytes<kByteCodes / 2>};
     filled.of_6_bits = {&MultiplyCodes<6>, &LookUpCells<6>, &FillBytes<kByteCodes / 4>};
     filled.fill_bytes = &FillBytes<kByteCodes>;
+    filled.fill_with_products = &FillWithProducts;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;
     filled.transpose_32 = &Transpose<std::uint32_t>;

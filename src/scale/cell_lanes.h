@@ -126,6 +126,10 @@ struct CellLanes {
   void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* tables,
                         const CellsInOrder& cells, std::byte* out);
   void (*fill_bytes)(const std::byte* values, std::byte* table);
+  // Such a table of `values` times a factor, each product rounded once, to bfloat16 or float16. The
+  // last bits of a value and of the factor have a product of at least 2^-126.
+  void (*fill_with_products)(const float* values, float factor, bool is_bfloat16,
+                             std::byte* table);
   CodeLanes of_8_bits, of_6_bits;
 
   // out[column * out_stride + row] = in[row * in_stride + column], of 16 and 32 bits.
