@@ -217,27 +217,36 @@ template <std::size_t kBytes> void Fill(const std::byte* values, std::byte* tabl
 }
 
 #if HWY_TARGET == HWY_AVX3_DL
-// VBMI: two permutations look up 256 bytes, of which there are two planes.
-class ByteTable {
+// A table of two planes of bytes, which VBMI permutes: of codes of six bits, of magnitudes of seven
+// with a sign above, or of codes of eight.
+template <int kIndexBits> class ByteTable {
  public:
   explicit HWY_INLINE ByteTable(const std::byte* table) {
-    for (std::size_t i = 0; i < 8; ++i) rows_[i] = _mm512_loadu_si512(table + 64 * i);
+    for (std::size_t i = 0; i < 2 * kRows; ++i) rows_[i] = _mm512_loadu_si512(table + 64 * i);
   }
   // The results of 64 codes, interleaved within each 16 bytes.
   HWY_INLINE void LookUp(__m512i code, __m512i* halves) const {
-    const __mmask64 upper = _mm512_movepi8_mask(code);
-    const __m512i low = Plane<0>(code, upper), high = Plane<4>(code, upper);
+    const __m512i low = Plane<0>(code);
+    __m512i high = Plane<kRows>(code);
+    if constexpr (kIndexBits == 7) {
+      // high ^ (code & signs)
+      high = _mm512_ternarylogic_epi32(high, code, _mm512_set1_epi8(static_cast<char>(0x80)), 0x78);
+    }
     halves[0] = _mm512_unpacklo_epi8(low, high);
     halves[1] = _mm512_unpackhi_epi8(low, high);
   }
 
  private:
-  template <std::size_t kFirst> HWY_INLINE __m512i Plane(__m512i code, __mmask64 upper) const {
+  static constexpr std::size_t kRows = (std::size_t{1} << kIndexBits) / 64;  // of a plane
+  template <std::size_t kFirst> HWY_INLINE __m512i Plane(__m512i code) const {
+    if constexpr (kIndexBits == 6) return _mm512_permutexvar_epi8(code, rows_[kFirst]);
+    const __m512i first = _mm512_permutex2var_epi8(rows_[kFirst], code, rows_[kFirst + 1]);
+    if constexpr (kIndexBits == 7) return first;
     return _mm512_mask_blend_epi8(
-        upper, _mm512_permutex2var_epi8(rows_[kFirst], code, rows_[kFirst + 1]),
-        _mm512_permutex2var_epi8(rows_[kFirst + 2], code, rows_[kFirst + 3]));
+        _mm512_movepi8_mask(code), first,
+        _mm512_permutex2var_epi8(rows_[kFirst + kRows - 2], code, rows_[kFirst + kRows - 1]));
   }
-  __m512i rows_[8];
+  __m512i rows_[2 * kRows];
 };
 
 // 64 codes, with anything above six bits, so that what is interleaved comes out in order.
@@ -246,13 +255,15 @@ template <int kBits> HWY_INLINE __m512i LoadForHalves(const std::byte* codes) {
                                   core::HWY_NAMESPACE::LoadCodes<kBits>(codes).raw);
 }
 
+template <int kIndexBits>
 void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* tables,
                  const CellsInOrder& cells, std::byte* out) {
+  constexpr std::size_t kTableBytes = std::size_t{2} << kIndexBits;
   for (std::size_t i = 0; i < n;) {
     const std::size_t cell = (cells.skipped + i) >> cells.log2_width;
     const std::size_t end =
         cells.log2_width < 40 ? std::min(n, ((cell + 1) << cells.log2_width) - cells.skipped) : n;
-    const ByteTable table(tables + 2 * kByteCodes * cell);
+    const ByteTable<kIndexBits> table(tables + kTableBytes * cell);
     const auto step = [&](const std::byte* from, std::byte* to) HWY_ATTR {
       __m512i halves[2];
       table.LookUp(LoadForHalves<8>(from), halves);
@@ -271,8 +282,8 @@ void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* tables,
 }
 
 // 64 codes. factor(v) is that of the v-th sixteen of them.
-template <int kBits, class Factor>
-HWY_INLINE void MultiplyWhole(const std::byte* codes, const ByteTable& values, const Factor& factor,
+template <int kBits, class Table, class Factor>
+HWY_INLINE void MultiplyWhole(const std::byte* codes, const Table& values, const Factor& factor,
                               std::byte* out) {
   // Interleaved twice, fours of codes come out in order.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -289,10 +300,10 @@ HWY_INLINE void MultiplyWhole(const std::byte* codes, const ByteTable& values, c
   store(3, _mm512_unpackhi_epi16(zero, halves[1]));
 }
 
-template <int kBits>
+template <int kBits, int kIndexBits>
 void MultiplyCodes(const std::byte* codes, std::size_t n, const std::byte* table,
                    const float* factors, const CellsInOrder& cells, std::byte* out) {
-  const ByteTable values(table);
+  const ByteTable<kIndexBits> values(table);
   const std::size_t skipped = cells.skipped;
   const unsigned log2 = cells.log2_width;
   const auto factors_from = [=](std::size_t i, std::size_t last) HWY_ATTR {
@@ -309,12 +320,19 @@ void MultiplyCodes(const std::byte* codes, std::size_t n, const std::byte* table
   std::size_t i = std::min(n, log2 < 40 ? (16 - skipped % 16) % 16 : 0);
   if (i != 0) few(0, i);
   if (log2 < 40) {
-    for (; i + 64 <= n; i += 64) {
-      MultiplyWhole<kBits>(
-          codes + i * kBits / 8, values,
-          [&](std::size_t v)
-              HWY_ATTR { return _mm512_set1_ps(factors[(skipped + i + 16 * v) >> log2]); },
-          out + 4 * i);
+    // Of cells of 32 two vectors have one factor.
+    const auto whole = [&](std::size_t differing) HWY_ATTR {
+      for (; i + 64 <= n; i += 64) {
+        const auto factor = [&](std::size_t v) HWY_ATTR {
+          return _mm512_set1_ps(factors[(skipped + i + 16 * (v & differing)) >> log2]);
+        };
+        MultiplyWhole<kBits>(codes + i * kBits / 8, values, factor, out + 4 * i);
+      }
+    };
+    if (log2 >= 5 && (skipped + i) % 32 == 0) {
+      whole(2);
+    } else {
+      whole(3);
     }
   } else {
     const __m512 factor = _mm512_set1_ps(factors[0]);
@@ -335,28 +353,34 @@ void LookUpCells(const std::byte* codes, std::size_t n, const std::byte* tables,
   constexpr __mmask64 kFirst = 0x00FF00FF00FF00FF;
   constexpr __mmask64 kSecond = 0xFF00FF00FF00FF00;
   const __m512i signs = _mm512_set1_epi8(static_cast<char>(0x80));
+  const std::size_t skipped = cells.skipped;
+  const unsigned log2 = cells.log2_width;
   const auto step = [&](const std::byte* from, std::size_t first, std::size_t second,
                         std::byte* to) HWY_ATTR {
-    const auto row = [&](std::size_t i, std::size_t k) HWY_ATTR {
-      const std::byte scale = scales[(cells.skipped + i) >> cells.log2_width];
-      return _mm512_loadu_si512(tables + 64 * (kRows * std::to_integer<std::size_t>(scale) + k));
+    const auto table_of = [&](std::size_t i) HWY_ATTR {
+      return tables + 64 * kRows * std::to_integer<std::size_t>(scales[(skipped + i) >> log2]);
     };
+    const std::byte* const first_table = table_of(first);
+    const std::byte* const second_table = table_of(second);
+    const auto row = [](const std::byte* table, std::size_t k)
+                         HWY_ATTR { return _mm512_loadu_si512(table + 64 * k); };
     const __m512i code = LoadForHalves<kBits>(from);
     __m512i low, high;
     if constexpr (kBits == 8) {
       // Where a permutation is not asked for, the code stays.
       const auto plane = [&](std::size_t k) HWY_ATTR {
-        const __m512i some =
-            _mm512_mask2_permutex2var_epi8(row(first, k), code, kFirst, row(first, k + 1));
-        return _mm512_mask2_permutex2var_epi8(row(second, k), some, kSecond, row(second, k + 1));
+        const __m512i some = _mm512_mask2_permutex2var_epi8(row(first_table, k), code, kFirst,
+                                                            row(first_table, k + 1));
+        return _mm512_mask2_permutex2var_epi8(row(second_table, k), some, kSecond,
+                                              row(second_table, k + 1));
       };
       low = plane(0);
       // plane ^ (code & signs)
       high = _mm512_ternarylogic_epi32(plane(2), code, signs, 0x78);
     } else {
       const auto plane = [&](std::size_t k) HWY_ATTR {
-        return _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(code, row(first, k)), kSecond,
-                                            code, row(second, k));
+        return _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(code, row(first_table, k)),
+                                            kSecond, code, row(second_table, k));
       };
       low = plane(0);
       high = plane(1);
@@ -372,6 +396,47 @@ void LookUpCells(const std::byte* codes, std::size_t n, const std::byte* tables,
     step(some, i, i, values);
     std::memcpy(out + 2 * i, values, 64);
   }
+}
+
+template <int kBits>
+std::size_t LookUpPowers(const std::byte* codes, std::size_t n, const std::byte* table,
+                         unsigned least_special, int bias, const std::byte* scales,
+                         const CellsInOrder& cells, std::byte* out) {
+  const ByteTable<kBits == 8 ? 7 : 6> values(table);
+  const std::size_t skipped = cells.skipped;
+  const unsigned log2 = cells.log2_width;
+  const __m512i special = _mm512_set1_epi8(static_cast<char>(least_special));
+  const __m512i magnitude_bits = _mm512_set1_epi8(0x7F);
+  const auto step = [&](const std::byte* from, std::size_t first, std::size_t second,
+                        std::byte* to) HWY_ATTR {
+    const __m512i code = LoadForHalves<kBits>(from);
+    if constexpr (kBits == 8) {
+      const __m512i magnitude = _mm512_and_si512(code, magnitude_bits);
+      if (HWY_UNLIKELY(_mm512_cmpge_epu8_mask(magnitude, special) != 0)) return false;
+    }
+    __m512i halves[2];
+    values.LookUp(code, halves);
+    const auto store = [&](std::size_t i, __m512i half, std::byte* place) HWY_ATTR {
+      const int scale = std::to_integer<int>(scales[(skipped + i) >> log2]);
+      const __m512i added = _mm512_set1_epi16(static_cast<short>((scale - bias) * 0x80));
+      const __mmask32 is_number = _mm512_test_epi16_mask(half, _mm512_set1_epi16(0x7FFF));
+      _mm512_storeu_si512(place, _mm512_mask_add_epi16(half, is_number, half, added));
+    };
+    store(first, halves[0], to);
+    store(second, halves[1], to + 64);
+    return true;
+  };
+  std::size_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    if (!step(codes + i * kBits / 8, i, i + 32, out + 2 * i)) return i;
+  }
+  if (i < n) {
+    std::byte some[64] = {}, results[128];
+    std::memcpy(some, codes + i * kBits / 8, 32 * kBits / 8);
+    if (!step(some, i, i, results)) return i;
+    std::memcpy(out + 2 * i, results, 64);
+  }
+  return n;
 }
 
 template <std::size_t kCodes> void FillBytes(const std::byte* values, std::byte* table) {
@@ -515,11 +580,27 @@ const CellLanes* TargetLanes() {
     filled.fill_16 = &Fill<2>;
     filled.fill_32 = &Fill<4>;
 #if HWY_TARGET == HWY_AVX3_DL
-    filled.look_up_bytes = &LookUpBytes;
-    filled.of_8_bits = {&MultiplyCodes<8>, &LookUpCells<8>, &FillBytes<kByteCodes / 2>};
-    filled.of_6_bits = {&MultiplyCodes<6>, &LookUpCells<6>, &FillBytes<kByteCodes / 4>};
-    filled.fill_bytes = &FillBytes<kByteCodes>;
-    filled.fill_with_products = &FillWithProducts;
+    filled.of_8_bits = {.values = kByteCodes,
+                        .fill = &FillBytes<kByteCodes>,
+                        .multiply = &MultiplyCodes<8, 8>,
+                        .look_up_cells = nullptr,
+                        .look_up_powers = nullptr,
+                        .look_up = &LookUpBytes<8>,
+                        .fill_with_products = &FillWithProducts<kByteCodes>};
+    filled.of_magnitudes = {.values = kByteCodes / 2,
+                            .fill = &FillBytes<kByteCodes / 2>,
+                            .multiply = &MultiplyCodes<8, 7>,
+                            .look_up_cells = &LookUpCells<8>,
+                            .look_up_powers = &LookUpPowers<8>,
+                            .look_up = &LookUpBytes<7>,
+                            .fill_with_products = &FillWithProducts<kByteCodes / 2>};
+    filled.of_6_bits = {.values = kByteCodes / 4,
+                        .fill = &FillBytes<kByteCodes / 4>,
+                        .multiply = &MultiplyCodes<6, 6>,
+                        .look_up_cells = &LookUpCells<6>,
+                        .look_up_powers = &LookUpPowers<6>,
+                        .look_up = nullptr,
+                        .fill_with_products = nullptr};
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;
     filled.transpose_32 = &Transpose<std::uint32_t>;

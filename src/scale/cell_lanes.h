@@ -62,19 +62,35 @@ struct alignas(64) TableLine {
   std::byte bytes[64];
 };
 
-// For codes of six or eight bits, from the beginning of a byte on; null where the target has none.
+// For codes of six or eight bits, from the beginning of a byte on, by tables of `values` values of
+// 16 bits, which `fill` makes: of all codes, or of 128 magnitudes, where a sign turns the value's.
+// Null where the target has none.
 struct CodeLanes {
-  // out[i] = table[codes[i]] * its cell's factor, in float32, by a table of bfloat16 that
-  // CellLanes::fill_bytes made: of six bits the values four times over, and what is skipped a
-  // multiple of kLeastCell.
+  std::size_t values;
+  void (*fill)(const std::byte* values, std::byte* table);
+
+  // out[i] = table[codes[i]] * its cell's factor, in float32, by a table of bfloat16; of six bits
+  // what is skipped is a multiple of kLeastCell.
   void (*multiply)(const std::byte* codes, std::size_t n, const std::byte* table,
                    const float* factors, const CellsInOrder& cells, std::byte* out);
-  // out[i] = table[codes[i]], of 16 bits, by tables for each code of a scale that `fill` made: of
-  // eight bits of the 128 values without a sign, which turns the result's, of six of all 64. Of
-  // cells of at least 32 elements, n and what is skipped being multiples of 32.
+  // out[i] = table[codes[i]], of 16 bits, by tables for each code of a scale: of magnitudes, or of
+  // six bits. Of cells of at least 32 elements, n and what is skipped being multiples of 32.
   void (*look_up_cells)(const std::byte* codes, std::size_t n, const std::byte* tables,
                         const std::byte* scales, const CellsInOrder& cells, std::byte* out);
-  void (*fill)(const std::byte* values, std::byte* table);
+  // The same where a scale's code is a power of two, by one table: to what is not zero (scale -
+  // bias) << 7 is added, which takes a bfloat16 to the one of another exponent. Stops before 64 or
+  // fewer elements that have a magnitude of least_special or more, and gives how many it did.
+  std::size_t (*look_up_powers)(const std::byte* codes, std::size_t n, const std::byte* table,
+                                unsigned least_special, int bias, const std::byte* scales,
+                                const CellsInOrder& cells, std::byte* out);
+
+  // Of eight bits. out[i] = table[codes[i]], of 16 bits, by a table for each cell.
+  void (*look_up)(const std::byte* codes, std::size_t n, const std::byte* tables,
+                  const CellsInOrder& cells, std::byte* out);
+  // The table of numbers times a factor, each product rounded once, to bfloat16 or float16. The
+  // last bits of a number and of the factor have a product of at least 2^-126.
+  void (*fill_with_products)(const float* numbers, float factor, bool is_bfloat16,
+                             std::byte* table);
 };
 
 // Everything one target was compiled to.
@@ -120,17 +136,7 @@ struct CellLanes {
   void (*fill_16)(const std::byte* values, std::byte* table);
   void (*fill_32)(const std::byte* values, std::byte* table);
 
-  // The rest is null where the target has no lanes for it. Codes of eight bits:
-  // out[i] = table[codes[i]], of 16 bits, by a table for each cell that `fill_bytes` made of 256
-  // values.
-  void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* tables,
-                        const CellsInOrder& cells, std::byte* out);
-  void (*fill_bytes)(const std::byte* values, std::byte* table);
-  // Such a table of `values` times a factor, each product rounded once, to bfloat16 or float16. The
-  // last bits of a value and of the factor have a product of at least 2^-126.
-  void (*fill_with_products)(const float* values, float factor, bool is_bfloat16,
-                             std::byte* table);
-  CodeLanes of_8_bits, of_6_bits;
+  CodeLanes of_8_bits, of_magnitudes, of_6_bits;
 
   // out[column * out_stride + row] = in[row * in_stride + column], of 16 and 32 bits.
   void (*transpose_16)(const std::byte* in, std::size_t in_stride, std::size_t rows,

@@ -54,24 +54,25 @@ template <bool kBfloat16> HWY_INLINE __m512i RoundedProducts(const float* values
   }
 }
 
-template <bool kBfloat16>
+template <std::size_t kCodes, bool kBfloat16>
 HWY_INLINE void FillWithProductsAs(const float* values, float factor, std::byte* table) {
   const __m512 factors = _mm512_set1_ps(factor);
   alignas(64) std::uint8_t places[64];
   for (std::size_t i = 0; i < 64; ++i) places[i] = static_cast<std::uint8_t>(2 * i);
   const __m512i lower = _mm512_load_si512(places);
   const __m512i upper = _mm512_or_si512(lower, _mm512_set1_epi8(1));
-  for (std::size_t i = 0; i < kByteCodes; i += 64) {
+  for (std::size_t i = 0; i < kCodes; i += 64) {
     const __m512i first = RoundedProducts<kBfloat16>(values + i, factors);
     const __m512i second = RoundedProducts<kBfloat16>(values + i + 32, factors);
     _mm512_storeu_si512(table + i, _mm512_permutex2var_epi8(first, lower, second));
-    _mm512_storeu_si512(table + kByteCodes + i, _mm512_permutex2var_epi8(first, upper, second));
+    _mm512_storeu_si512(table + kCodes + i, _mm512_permutex2var_epi8(first, upper, second));
   }
 }
 
+template <std::size_t kCodes>
 void FillWithProducts(const float* values, float factor, bool is_bfloat16, std::byte* table) {
-  if (is_bfloat16) return FillWithProductsAs<true>(values, factor, table);
-  FillWithProductsAs<false>(values, factor, table);
+  if (is_bfloat16) return FillWithProductsAs<kCodes, true>(values, factor, table);
+  FillWithProductsAs<kCodes, false>(values, factor, table);
 }
 
 }  // namespace
