@@ -27,6 +27,9 @@ namespace {
 constexpr std::uint64_t kAppliedAtOnce = 2048;  // elements done at once
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
 constexpr float kNotInFloat = std::numeric_limits<float>::quiet_NaN();
+constexpr int kBiasOfPowers = 127;  // the code of the scale 1 of float8e8m0
+// What is cut off products of at least this is a float32 and no subnormal one.
+constexpr double kLeastProduct = 0x1p-100;
 // Elements of a cell for which its table of all codes is worth making.
 constexpr std::uint64_t kLeastForTable = 1024;
 
@@ -57,8 +60,7 @@ template <DataType kTo> bool MayRoundTwice(float factor, int end) {
   return false;
 }
 
-constexpr std::uint64_t kTableBytes = 2 * kByteCodes;
-constexpr std::uint64_t kTableLines = kTableBytes / sizeof(TableLine);
+constexpr std::size_t kMostTableBytes = 2 * kByteCodes;
 
 // The values of all codes of six and eight bits, over and over.
 template <class Value>
@@ -82,6 +84,16 @@ bool HasNan(const float* values, std::size_t n) {
     most = std::max(most, std::bit_cast<std::int32_t>(values[i]) & 0x7FFFFFFF);
   }
   return most > 0x7F800000;
+}
+
+// Whether codes that differ in their highest bit have values that differ in their signs.
+bool AreMagnitudes(std::span<const float> values) {
+  for (std::size_t i = 0; i < kByteCodes / 2; ++i) {
+    const auto differing = std::bit_cast<std::uint32_t>(values[i]) ^
+                           std::bit_cast<std::uint32_t>(values[i + kByteCodes / 2]);
+    if (differing != 0x80000000) return false;
+  }
+  return true;
 }
 
 bool HasCodes(const CellScales& scales) { return scales.codes.size() >= scales.scales.size(); }
@@ -111,14 +123,16 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
   if (lanes_ == nullptr) return;
   if (bits_ >= 6) {
-    code_lanes_ = bits_ == 8 ? lanes_->of_8_bits : lanes_->of_6_bits;
     decoded_ = ValuesOfCodes<float>(scaling.element, DataType::kFloat32, options, target);
-    if (to == DataType::kFloat32 && code_lanes_.multiply != nullptr) {
+    code_lanes_ = bits_ == 6                ? lanes_->of_6_bits
+                  : AreMagnitudes(decoded_) ? lanes_->of_magnitudes
+                                            : lanes_->of_8_bits;
+    if (to != DataType::kFloat16 && code_lanes_.multiply != nullptr) {
       // Eight significant bits are no more than bfloat16 has.
       const auto halves =
           ValuesOfCodes<std::uint16_t>(scaling.element, DataType::kBfloat16, options, target);
-      values_.resize(kTableLines);
-      lanes_->fill_bytes(std::as_bytes(std::span(halves)).data(), values_.front().bytes);
+      values_.resize(TableBytes() / sizeof(TableLine));
+      code_lanes_.fill(std::as_bytes(std::span(halves)).data(), values_.front().bytes);
     }
   }
   const bool few_scales = FindType(scaling.scale)->bits == 8;
@@ -138,13 +152,14 @@ void Applier::MakeFactors(const Scaling& scaling, Target target) {
   if (code_lanes_.look_up_cells == nullptr || to_bytes_ != 2 || !in_order_ || log2_width_ < 5)
     return;
   MakeCellTables(scales);
+  if (to_ == DataType::kBfloat16 && scaling.scale == DataType::kFloat8E8M0) MakePowers(scales);
 }
 
 // Codes of eight bits that differ in their signs have results that do: those of NaN's scale have
 // not, and are done another way. Where that is so of other scales, too, there are no tables.
 void Applier::MakeCellTables(std::span<const double> scales) {
-  const std::size_t values = bits_ == 8 ? kByteCodes / 2 : kByteCodes / 4;
-  std::vector<TableLine> tables(kByteCodes * 2 * values / sizeof(TableLine));
+  const std::size_t values = code_lanes_.values;
+  std::vector<TableLine> tables(kByteCodes * TableBytes() / sizeof(TableLine));
   for (std::size_t i = 0; i < kByteCodes; ++i) {
     std::uint16_t results[kByteCodes];
     ResultsUnder(scales[i], std::as_writable_bytes(std::span(results)).data());
@@ -155,9 +170,24 @@ void Applier::MakeCellTables(std::span<const double> scales) {
       break;
     }
     code_lanes_.fill(std::as_bytes(std::span(results)).data(),
-                     tables.front().bytes + 2 * values * i);
+                     tables.front().bytes + TableBytes() * i);
   }
   tables_ = std::move(tables);
+}
+
+// A bfloat16 has as many exponents as a float32.
+void Applier::MakePowers(std::span<const double> scales) {
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  const auto magnitudes = std::span(decoded_).first(bits_ == 8 ? kByteCodes / 2 : kByteCodes / 8);
+  const auto special = std::ranges::find_if_not(magnitudes, is_finite);
+  least_special_ = static_cast<unsigned>(special - magnitudes.begin());
+  const double largest = magnitudes[least_special_ - 1];
+  const auto fits = [&](double scale) {
+    return scale * least_ >= 0x1p-126 && scale * largest < 0x1p128;
+  };
+  const auto first = std::ranges::find_if(scales, fits);
+  powers_.first = static_cast<int>(first - scales.begin());
+  powers_.second = static_cast<int>(std::find_if_not(first, scales.end(), fits) - scales.begin());
 }
 
 // A row of all codes for each scale.
@@ -216,13 +246,13 @@ void Applier::Run(std::span<const std::byte> codes, std::uint64_t codes_first, s
     if ((codes_first + head) * static_cast<unsigned>(bits_) % 8 != 0) body = 0;
     RunExactly(call, 0, head);
     if (nibbles_.empty()) {
-      RunByCells(call, head, body);
+      RunByPowers(call, head, body);
     } else {
       RunByNibbles(call, head, body);
     }
     return RunExactly(call, head + body, n - head - body);
   }
-  if (lanes_->look_up_bytes != nullptr && bits_ == 8 && to_bytes_ == 2 &&
+  if (code_lanes_.look_up != nullptr && bits_ == 8 && to_bytes_ == 2 &&
       n / cells.count >= kLeastForTable) {
     return RunByTables(call, n, cells);
   }
@@ -307,9 +337,9 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
     for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = FactorOf(scales[i]);
   }
   alignas(64) float decoded[kAppliedAtOnce];
-  const bool at_once =
-      !values_.empty() && (bits_ == 8 || (in_order_ && call.codes_first % kLeastCell == 0 &&
-                                          call.first % kLeastCell == 0));
+  const bool at_once = to_ == DataType::kFloat32 && !values_.empty() &&
+                       (bits_ == 8 || (in_order_ && call.codes_first % kLeastCell == 0 &&
+                                       call.first % kLeastCell == 0));
   for (std::uint64_t done = 0; done < n; done += kAppliedAtOnce) {
     const std::uint64_t some = std::min(n - done, kAppliedAtOnce), first = call.first + done;
     // float32 is decoded where it is wanted, or with its factors at once.
@@ -341,21 +371,74 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
 }
 
 void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) const {
-  const auto count = static_cast<std::size_t>(cells.count);
-  std::vector<TableLine> tables(count * kTableLines);
   const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);
-  for (std::size_t i = 0; i < count; ++i) {
-    alignas(64) std::byte results[kTableBytes];
-    ResultsUnder(scales[i], results);
-    lanes_->fill_bytes(results, tables[i * kTableLines].bytes);
+  const auto look_up = [&](std::uint64_t at, std::uint64_t length, const std::byte* tables,
+                           const CellsInOrder& order) {
+    code_lanes_.look_up(CodesAt(call, at), length, tables, order, call.out.data() + at * to_bytes_);
+  };
+  // A row is a cell: one table after the other, and no division.
+  if (partition_.block_columns >= partition_.columns && partition_.block_rows == 1 &&
+      !partition_.shares_cells) {
+    alignas(64) std::byte table[kMostTableBytes];
+    std::uint64_t at = 0, column = call.first % partition_.columns;
+    for (std::size_t i = 0; at < n; ++i) {
+      const std::uint64_t length = std::min(n - at, partition_.columns - column);
+      if (MakeTable(scales[i], table)) {
+        look_up(at, length, table, {});
+      } else {
+        RunExactly(call, at, length);
+      }
+      at += length;
+      column = 0;
+    }
+    return;
+  }
+  std::vector<TableLine> tables(static_cast<std::size_t>(cells.count) * TableBytes() /
+                                sizeof(TableLine));
+  for (std::size_t i = 0; i < cells.count; ++i) {
+    if (!MakeTable(scales[i], tables.front().bytes + i * TableBytes())) {
+      return RunInFloat(call, n, cells);
+    }
   }
   ForEachRunOfCells(
       partition_, call.first, n,
       [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
-        lanes_->look_up_bytes(CodesAt(call, at), length,
-                              tables[(cell - cells.first) * kTableLines].bytes, order,
-                              call.out.data() + at * to_bytes_);
+        look_up(at, length, tables.front().bytes + (cell - cells.first) * TableBytes(), order);
       });
+}
+
+// False where the scale has none.
+bool Applier::MakeTable(double scale, std::byte* table) const {
+  const double magnitude = std::fabs(scale);
+  if (!(magnitude * least_ >= kLeastProduct && magnitude <= kLargestFloat)) return false;
+  code_lanes_.fill_with_products(decoded_.data(), static_cast<float>(scale),
+                                 to_ == DataType::kBfloat16, table);
+  return true;
+}
+
+void Applier::RunByPowers(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  if (n == 0) return;
+  const CellRange cells = partition_.CellsOf(call.first + done, n);
+  const auto* const scales = reinterpret_cast<const std::uint8_t*>(call.scales.codes.data()) +
+                             (cells.first - call.scales.first);
+  std::uint8_t least = 0xFF, most = 0;
+  for (std::uint64_t i = 0; i < cells.count; ++i) {
+    least = std::min(least, scales[i]);
+    most = std::max(most, scales[i]);
+  }
+  if (least < powers_.first || most >= powers_.second) return RunByCells(call, done, n);
+  for (const std::uint64_t end = done + n; done < end;) {
+    const std::uint64_t first = call.first + done, cell = first >> log2_width_;
+    done += code_lanes_.look_up_powers(
+        CodesAt(call, done), static_cast<std::size_t>(end - done), values_.front().bytes,
+        least_special_, kBiasOfPowers, call.scales.codes.data() + (cell - call.scales.first),
+        {log2_width_, static_cast<std::size_t>(first - (cell << log2_width_))},
+        call.out.data() + done * to_bytes_);
+    if (done == end) return;
+    const std::uint64_t some = std::min<std::uint64_t>(end - done, 64);
+    RunByCells(call, done, some);
+    done += some;
+  }
 }
 
 void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const {
@@ -368,7 +451,7 @@ void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) 
 
 void Applier::ResultsUnder(double scale, std::byte* results) const {
   alignas(64) float products[kByteCodes];
-  const std::span<std::byte> room(results, kTableBytes);
+  const std::span<std::byte> room(results, kMostTableBytes);
   const float factor = FactorOf(scale);
   if (factor == factor) {
     lanes_->multiply(reinterpret_cast<const std::byte*>(decoded_.data()),

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "scale/cell_lanes.h"
@@ -58,17 +59,21 @@ class Applier {
   float FactorOf(double scale) const;
   // Codes of the call that begin with a byte.
   const std::byte* CodesAt(const Call& call, std::uint64_t done) const;
+  std::size_t TableBytes() const { return 2 * code_lanes_.values; }
   bool HasTables(const CellScales& scales, CellRange cells) const;
   void RunExactly(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void RunInFloat(const Call& call, std::uint64_t n, CellRange cells) const;
   void RunByTables(const Call& call, std::uint64_t n, CellRange cells) const;
+  bool MakeTable(double scale, std::byte* table) const;
   void RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void MakeNibbleTables(const Scaling& scaling, Target target);
   void MakeFactors(const Scaling& scaling, Target target);
   // What decoded_ is under a scale, of 16 bits each.
   void ResultsUnder(double scale, std::byte* results) const;
   void MakeCellTables(std::span<const double> scales);
+  void MakePowers(std::span<const double> scales);
   void RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const;
+  void RunByPowers(const Call& call, std::uint64_t done, std::uint64_t n) const;
 
   Partition partition_;
   Dequantiser dequantiser_;
@@ -80,7 +85,7 @@ class Applier {
   CastPlan to_float_, of_double_, of_float_;
   std::vector<float> decoded_;        // kByteCodes codes of six or eight bits
   const CellLanes* lanes_ = nullptr;  // null: everything is done exactly
-  CodeLanes code_lanes_ = {};         // of the codes' bits
+  CodeLanes code_lanes_ = {};         // of the codes' bits, and of magnitudes where they have signs
   bool in_order_;  // a cell is `1 << log2_width_` elements, and follows the one before it
   unsigned log2_width_ = 0;
   // Of scales of eight bits, by their codes: tables for codes of four bits, factors for wider ones,
@@ -89,7 +94,11 @@ class Applier {
   std::vector<float> factors_;
   std::vector<TableLine> tables_;
   std::optional<std::byte> untabled_;  // a scale's code that has none
-  std::vector<TableLine> values_;      // of decoded_, for the lanes
+  // Of decoded_ as bfloat16, for the lanes; where scales are powers of two, those from
+  // powers_.first up to powers_.second have bfloat16 products that are normal ones or zero.
+  std::vector<TableLine> values_;
+  std::pair<int, int> powers_ = {};  // codes of scales; the second one is none of them
+  unsigned least_special_ = 0;       // code of a magnitude that is not finite
 };
 
 }  // namespace tensorcast::scale

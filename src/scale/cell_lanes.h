@@ -42,24 +42,55 @@ struct TieBits {
   float least_normal;  // below this magnitude any value of 16 bits may be a tie
 };
 
+// How a scale that is a power of two comes of a magnitude's bits as a double, and its limits.
+struct PowerStep {
+  std::int64_t last;  // mantissa that has its own power; one above it has the next
+  std::int64_t one;   // what is added to an exponent's bits
+  double least, most;
+};
+
+// How another scale does: magnitude * factor / divisor, rounded to the nearest of a float type.
+struct RoundStep {
+  double factor, divisor;
+  int mantissa_bits;  // of the type
+  double least_normal;
+  double least, most;
+};
+
 // Tables stand in whole lines of the cache: their vectors do not cross two.
 struct alignas(64) TableLine {
   std::byte bytes[64];
 };
 
-// For codes of six or eight bits, from the beginning of a byte on; null where the target has none.
+// For codes of six or eight bits, from the beginning of a byte on, by tables of `values` values of
+// 16 bits, which `fill` makes: of all codes, or of 128 magnitudes, where a sign turns the value's.
+// Null where the target has none.
 struct CodeLanes {
-  // out[i] = table[codes[i]] * its cell's factor, in float32, by a table of bfloat16 that
-  // CellLanes::fill_bytes made: of six bits the values four times over, and what is skipped a
-  // multiple of kLeastCell.
+  std::size_t values;
+  void (*fill)(const std::byte* values, std::byte* table);
+
+  // out[i] = table[codes[i]] * its cell's factor, in float32, by a table of bfloat16; of six bits
+  // what is skipped is a multiple of kLeastCell.
   void (*multiply)(const std::byte* codes, std::size_t n, const std::byte* table,
                    const float* factors, const CellsInOrder& cells, std::byte* out);
-  // out[i] = table[codes[i]], of 16 bits, by tables for each code of a scale that `fill` made: of
-  // eight bits of the 128 values without a sign, which turns the result's, of six of all 64. Of
-  // cells of at least 32 elements, n and what is skipped being multiples of 32.
+  // out[i] = table[codes[i]], of 16 bits, by tables for each code of a scale: of magnitudes, or of
+  // six bits. Of cells of at least 32 elements, n and what is skipped being multiples of 32.
   void (*look_up_cells)(const std::byte* codes, std::size_t n, const std::byte* tables,
                         const std::byte* scales, const CellsInOrder& cells, std::byte* out);
-  void (*fill)(const std::byte* values, std::byte* table);
+  // The same where a scale's code is a power of two, by one table: to what is not zero (scale -
+  // bias) << 7 is added, which takes a bfloat16 to the one of another exponent. Stops before 64 or
+  // fewer elements that have a magnitude of least_special or more, and gives how many it did.
+  std::size_t (*look_up_powers)(const std::byte* codes, std::size_t n, const std::byte* table,
+                                unsigned least_special, int bias, const std::byte* scales,
+                                const CellsInOrder& cells, std::byte* out);
+
+  // Of eight bits. out[i] = table[codes[i]], of 16 bits, by a table for each cell.
+  void (*look_up)(const std::byte* codes, std::size_t n, const std::byte* tables,
+                  const CellsInOrder& cells, std::byte* out);
+  // The table of numbers times a factor, each product rounded once, to bfloat16 or float16. The
+  // last bits of a number and of the factor have a product of at least 2^-126.
+  void (*fill_with_products)(const float* numbers, float factor, bool is_bfloat16,
+                             std::byte* table);
 };
 
 // Everything one target was compiled to.
@@ -75,13 +106,26 @@ struct CellLanes {
   // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.
   void (*divide)(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
                  const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
+  // The same, and products, as bfloat16 rounded to odd: from what `multiply` and `divide` give.
+  // Null where the target is no faster with them.
+  void (*divide_to_halves)(const std::byte* x, bool is_bfloat16, std::byte* quotients,
+                           std::size_t n, const Divisors& by, const CellsInOrder& cells,
+                           const TieBits& ties);
+  void (*multiply_to_halves)(const std::byte* x, bool is_bfloat16, std::byte* out, std::size_t n,
+                             const float* factors, const CellsInOrder& cells);
   // The codes of int8: the quotients rounded to the nearest within 127, of NaN 0.
   void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
                              const Divisors& by, const CellsInOrder& cells);
   // Divisors' divisors, scales[i] * global, and factors; NaN where one is not within least and
-  // most.
-  void (*factors_of)(const double* scales, std::size_t n, double global, double numerator,
+  // most. Whether all are.
+  bool (*factors_of)(const double* scales, std::size_t n, double global, double numerator,
                      double least, double most, float* factors, double* divisors);
+
+  // Scales within least and most, of zero 1; the two may be one buffer.
+  void (*powers_of)(const double* amax, std::size_t n, const PowerStep& step, double* scales);
+  void (*rounded_scales)(const double* amax, std::size_t n, const RoundStep& step, double* scales);
+  // known[i] becomes the larger of it and unit times the float32 of bits[i] << shift.
+  void (*raise_to)(const std::uint32_t* bits, std::size_t n, int shift, double unit, double* known);
 
   // The values of `groups` times kNibbles codes of four bits, by tables of kNibbles values, one for
   // each code of a scale, that `fill` made: group g has the scale codes[(skipped + g) >> log2].
@@ -92,13 +136,7 @@ struct CellLanes {
   void (*fill_16)(const std::byte* values, std::byte* table);
   void (*fill_32)(const std::byte* values, std::byte* table);
 
-  // The rest is null where the target has no lanes for it. Codes of eight bits:
-  // out[i] = table[codes[i]], of 16 bits, by a table for each cell that `fill_bytes` made of 256
-  // values.
-  void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* tables,
-                        const CellsInOrder& cells, std::byte* out);
-  void (*fill_bytes)(const std::byte* values, std::byte* table);
-  CodeLanes of_8_bits, of_6_bits;
+  CodeLanes of_8_bits, of_magnitudes, of_6_bits;
 
   // out[column * out_stride + row] = in[row * in_stride + column], of 16 and 32 bits.
   void (*transpose_16)(const std::byte* in, std::size_t in_stride, std::size_t rows,

@@ -12,13 +12,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/failure.h"
 #include "core/fp_environment.h"
 #include "core/loss.h"
+#include "core/route.h"
 #include "scale/stretch.h"
 
 namespace tensorcast::scale {
@@ -73,9 +74,12 @@ Quantiser::Quantiser(DataType source, const Scaling& scaling, ScaleRule rule,
   if (source == DataType::kFloat64) return;
   scales_.emplace(scaling, rule, target);
   bind(source, DataType::kFloat32, &float_of_source_);
-  bind(DataType::kFloat32, scaling.element, &code_of_float_);
-  ties_ = TiesOf(FindType(scaling.element));
+  const TypeInfo& element = detail::Row(scaling.element);
+  ties_ = TiesOf(&element);
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
+  in_halves_ = lanes_ != nullptr && lanes_->divide_to_halves != nullptr && element.is_float() &&
+               core::OddIsExact(detail::Row(DataType::kBfloat16), element);
+  bind(in_halves_ ? DataType::kBfloat16 : DataType::kFloat32, scaling.element, &code_of_quotient_);
 }
 
 void Quantiser::GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
@@ -126,10 +130,7 @@ void Quantiser::GatherInLanes(std::span<const std::byte> x, std::uint64_t x_firs
       } else {
         lanes_->largest_32(values + at * bytes, cells, width, found);
       }
-      for (std::size_t i = 0; i < cells; ++i) {
-        const double magnitude = std::bit_cast<float>(found[i] << shift) * unit;
-        known[i] = known[i] < magnitude ? magnitude : known[i];
-      }
+      lanes_->raise_to(found, cells, shift, unit, known);
     };
     ForEachRunOfCells(
         partition_, first + done, some,
@@ -181,27 +182,29 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
   if (n == 0) return;
   const core::FpEnvironment environment;
   const CellRange cells = partition_.CellsOf(first, n);
-  std::vector<float> factors;
-  std::vector<double> divisors;
+  std::unique_ptr<float[]> factors;
+  std::unique_ptr<double[]> divisors;
   const double numerator = scaling_.global_use == Factor::kDivides ? scales.global : 1;
-  bool exact = scaling_.global_use == Factor::kNone;
+  bool fits = false, exact = scaling_.global_use == Factor::kNone;
   if (lanes_ != nullptr) {
     const auto count = static_cast<std::size_t>(cells.count);
-    factors.resize(count);
-    divisors.resize(count);
+    factors = std::make_unique_for_overwrite<float[]>(count);
+    divisors = std::make_unique_for_overwrite<double[]>(count);
     const double* const some = scales.scales.data() + (cells.first - scales.first);
     const double global = scaling_.global_use == Factor::kMultiplies ? scales.global : 1;
-    std::uint64_t mantissas = 0;
-    for (std::size_t i = 0; i < count; ++i) mantissas |= std::bit_cast<std::uint64_t>(some[i]);
-    exact = exact && (mantissas & detail::LowMask(52)) == 0;
+    const auto is_power = [](double scale) {
+      return (std::bit_cast<std::uint64_t>(scale) & detail::LowMask(52)) == 0;
+    };
+    exact = exact &&
+            (scaling_.scale == DataType::kFloat8E8M0 || std::all_of(some, some + count, is_power));
     // What a quotient of is a normal float32 that is twice off by half a unit; of a power of two,
     // any that float32 has.
     const double most = exact ? 0x1p127 : 0x1p100, least = exact ? 0x1p-128 : 0x1p-100;
-    lanes_->factors_of(some, count, global, numerator, least, most, factors.data(),
-                       divisors.data());
+    fits = lanes_->factors_of(some, count, global, numerator, least, most, factors.get(),
+                              divisors.get());
   }
-  const Call call = {x,         x_first,     first, scales, factors,    divisors,
-                     numerator, cells.first, exact, codes,  codes_first};
+  const Call call = {x,         x_first,     first, scales, factors.get(), divisors.get(),
+                     numerator, cells.first, exact, fits,   codes,         codes_first};
   if (lanes_ != nullptr && loss == nullptr) {
     for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
       EncodeInFloat(call, done, std::min(n - done, kQuantisedAtOnce));
@@ -249,29 +252,37 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
   ForEachRunOfCells(
       partition_, call.first + done, n,
       [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
-        const float* const factors = call.factors.data() + (cell - call.first_cell);
+        const float* const factors = call.factors + (cell - call.first_cell);
         const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
-        for (std::uint64_t i = 0; i < count; ++i) is_float &= factors[i] == factors[i];
+        for (std::uint64_t i = 0; !call.fits && i < count; ++i) {
+          is_float &= factors[i] == factors[i];
+        }
         if (!is_float) return;
         const std::byte* const from = x + at * bytes;
         float* const to = quotients + at;
+        std::byte* const half_to = reinterpret_cast<std::byte*>(quotients) + at * 2;
         if (call.exact && !integer) {
+          if (in_halves_) {
+            return lanes_->multiply_to_halves(from, is_half, half_to, length, factors, order);
+          }
           (is_half ? lanes_->multiply_bfloat16 : lanes_->multiply)(
               from, reinterpret_cast<std::byte*>(to), length, factors, order);
           return;
         }
         const std::uint64_t skipped = cell - call.first_cell;
-        const Divisors by = {factors, call.divisors.data() + skipped, call.numerator};
+        const Divisors by = {factors, call.divisors + skipped, call.numerator};
         if (integer) {
           lanes_->divide_to_integers(from, is_half, codes + at, length, by, order);
+        } else if (in_halves_) {
+          lanes_->divide_to_halves(from, is_half, half_to, length, by, order, ties_);
         } else {
           lanes_->divide(from, is_half, to, length, by, order, ties_);
         }
       });
   if (!is_float) return EncodeInDouble(call, done, n);
   if (integer) return;
-  Require(code_of_float_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
-                             call.codes_first + done, n));
+  Require(code_of_quotient_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
+                                call.codes_first + done, n));
 }
 
 void Quantiser::EncodeInDouble(const Call& call, std::uint64_t done, std::uint64_t n) const {

@@ -61,11 +61,12 @@ class Quantiser {
     const CellScales& scales;
     // Of the cells from first_cell on, where codes are made in float32: what values are multiplied
     // with in the place of * numerator / divisor; NaN where that is done in float64.
-    std::span<const float> factors;
-    std::span<const double> divisors;
+    const float* factors;
+    const double* divisors;
     double numerator;
     std::uint64_t first_cell;
     bool exact;  // products with the factors are the quotients
+    bool fits;   // no factor is NaN
     std::span<std::byte> codes;
     std::uint64_t codes_first;
   };
@@ -85,7 +86,8 @@ class Quantiser {
   CellArithmetic values_;
   CastPlan value_of_source_, code_of_value_, value_of_code_;
   const CellLanes* lanes_ = nullptr;  // null: everything is done in float64
-  CastPlan float_of_source_, code_of_float_;
+  CastPlan float_of_source_, code_of_quotient_;
+  bool in_halves_ = false;  // quotients are bfloat16 rounded to odd, else float32
   TieBits ties_ = {};
   std::optional<ScalesOfCells> scales_;  // of magnitudes that float32 holds
 };

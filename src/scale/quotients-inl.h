@@ -249,29 +249,33 @@ void DivideToIntegers(const std::byte* x, bool is_bfloat16, std::byte* codes, st
   ForEachVector<4, 1>(x, codes, n, cells, IntegerQuotients<4>(by));
 }
 
-void FactorsOf(const double* scales, std::size_t n, double global, double numerator, double least,
+bool FactorsOf(const double* scales, std::size_t n, double global, double numerator, double least,
                double most, float* factors, double* divisors) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> half;
   const std::size_t lanes = hn::Lanes(d);
   const auto none = hn::Set(d, std::numeric_limits<double>::quiet_NaN());
+  auto all = hn::FirstN(d, lanes);
   const auto some = [&](const double* from, float* factor, double* divisor) HWY_ATTR {
     const auto by = hn::Mul(hn::LoadU(d, from), hn::Set(d, global));
     const auto value = hn::Div(hn::Set(d, numerator), by);
     const auto fits = hn::And(hn::Ge(value, hn::Set(d, least)), hn::Le(value, hn::Set(d, most)));
+    all = hn::And(all, fits);
     hn::StoreU(by, d, divisor);
     hn::StoreU(hn::DemoteTo(half, hn::IfThenElse(fits, value, none)), half, factor);
   };
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) some(scales + i, factors + i, divisors + i);
   if (i < n) {
-    double from[HWY_MAX_BYTES / 8] = {}, divisor[HWY_MAX_BYTES / 8];
+    double from[HWY_MAX_BYTES / 8], divisor[HWY_MAX_BYTES / 8];
+    std::fill_n(from, lanes, scales[i]);
     float factor[HWY_MAX_BYTES / 8];
     std::copy(scales + i, scales + n, from);
     some(from, factor, divisor);
     std::copy_n(factor, n - i, factors + i);
     std::copy_n(divisor, n - i, divisors + i);
   }
+  return hn::AllTrue(d, all);
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 #include "core/enum_names.h"
 #include "core/failure.h"
 #include "core/round_to_odd.h"
-#include "scale/stretch.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -132,57 +131,46 @@ double CellScaleOf(const Scaling& scaling, ScaleRule rule, double amax, double g
 }
 
 ScalesOfCells::ScalesOfCells(const Scaling& scaling, ScaleRule rule, Target target)
-    : scaling_(scaling), rule_(rule), largest_code_(LargestCode(scaling.element)) {
+    : scaling_(scaling),
+      rule_(rule),
+      largest_code_(LargestCode(scaling.element)),
+      lanes_(FindCellLanes(target)) {
   const ScaleEnds ends(scaling, rule);
   least_ = ends.least;
   most_ = ends.most;
-  Require(CastPlan::Bind(DataType::kFloat64, scaling.scale, {}, &store_, target));
-  Require(CastPlan::Bind(scaling.scale, DataType::kFloat64, {}, &load_, target));
 }
 
-// The nearest double to a quotient serves, and need not be odd: amax, with a global scale, has at
-// most 48 bits and the divisor 31, and where the scale changes stand doubles of at most 25 bits, so
-// that a quotient is one of them or differs from it in more than the last of a double's bits.
 void ScalesOfCells::Run(const double* amax, double global, double* scales, std::size_t n) const {
-  if (rule_ != ScaleRule::kAmax) return RunPowers(amax, scales, n);
-  const double factor = scaling_.global_use == Factor::kDivides ? global : 1;
-  const double divisor =
-      scaling_.global_use == Factor::kMultiplies ? largest_code_ * global : largest_code_;
-  constexpr std::size_t kAtOnce = 256;
-  double quotients[kAtOnce];
-  std::byte stored[kAtOnce * sizeof(float)];
-  for (std::size_t done = 0; done < n; done += kAtOnce) {
-    const std::size_t some = std::min(n - done, kAtOnce);
-    for (std::size_t i = 0; i < some; ++i) quotients[i] = amax[done + i] * factor / divisor;
-    const auto bytes = std::as_writable_bytes(std::span(quotients));
-    Require(store_.Run(bytes, 0, stored, 0, some));
-    Require(load_.Run(stored, 0, bytes, 0, some));
-    for (std::size_t i = 0; i < some; ++i) {
-      const double scale = std::clamp(quotients[i], least_, most_);
-      scales[done + i] = amax[done + i] == 0 ? 1 : scale;
-    }
+  if (lanes_ == nullptr) {
+    for (std::size_t i = 0; i < n; ++i) scales[i] = CellScaleOf(scaling_, rule_, amax[i], global);
+    return;
   }
+  if (rule_ != ScaleRule::kAmax) return lanes_->powers_of(amax, n, Powers(), scales);
+  // The nearest double to a quotient serves, and need not be odd: amax, with a global scale, has at
+  // most 48 bits and the divisor 31, and where the scale changes stand doubles of at most 25 bits,
+  // so that a quotient is one of them or differs from it in more than the last of a double's bits.
+  const TypeInfo& row = detail::Row(scaling_.scale);
+  const RoundStep step = {
+      scaling_.global_use == Factor::kDivides ? global : 1,
+      scaling_.global_use == Factor::kMultiplies ? largest_code_ * global : largest_code_,
+      row.mantissa_bits,
+      detail::LimitsOf(row).least_normal,
+      least_,
+      most_};
+  lanes_->rounded_scales(amax, n, step, scales);
 }
 
 // As PowerOf, from the bits of a double, which is a normal one for every float32.
-void ScalesOfCells::RunPowers(const double* amax, double* scales, std::size_t n) const {
-  constexpr int kMantissa = 52;
-  const auto bits_of = [](double value) { return std::bit_cast<std::uint64_t>(value); };
-  const std::uint64_t mantissa = detail::LowMask(kMantissa);
-  const std::uint64_t code = bits_of(largest_code_);
-  // From this mantissa on it is the next power: above the code's, never, or what rounds up.
-  const std::uint64_t next = rule_ == ScaleRule::kUp      ? (code & mantissa) + 1
-                             : rule_ == ScaleRule::kOcp   ? mantissa + 1
-                             : IsFloat6(scaling_.element) ? bits_of(2 - 0x1p-4) & mantissa
-                                                          : bits_of(2 - 0x1p-2) & mantissa;
-  const std::uint64_t one = bits_of(1) - (code & ~mantissa);
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint64_t bits = bits_of(amax[i]);
-    const std::uint64_t up = static_cast<std::uint64_t>((bits & mantissa) >= next) << kMantissa;
-    const double power = std::bit_cast<double>((bits & ~mantissa) + one + up);
-    const double scale = std::clamp(power, least_, most_);
-    scales[i] = bits == 0 ? 1 : scale;
-  }
+PowerStep ScalesOfCells::Powers() const {
+  const auto bits_of = [](double value) { return std::bit_cast<std::int64_t>(value); };
+  const auto mantissa = static_cast<std::int64_t>(detail::LowMask(52));
+  const std::int64_t code = bits_of(largest_code_);
+  // The last mantissa before the next power: the code's, any, or below what rounds up.
+  const std::int64_t last = rule_ == ScaleRule::kUp      ? code & mantissa
+                            : rule_ == ScaleRule::kOcp   ? mantissa
+                            : IsFloat6(scaling_.element) ? (bits_of(2 - 0x1p-4) & mantissa) - 1
+                                                         : (bits_of(2 - 0x1p-2) & mantissa) - 1;
+  return {last, bits_of(1) - (code & ~mantissa), least_, most_};
 }
 
 }  // namespace tensorcast::scale

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "scale/cell_lanes.h"
 #include "scale/scaled_tensor.h"
 #include "tensorcast/convert.hpp"
 
@@ -46,13 +47,13 @@ class ScalesOfCells {
   void Run(const double* amax, double global, double* scales, std::size_t n) const;
 
  private:
-  void RunPowers(const double* amax, double* scales, std::size_t n) const;
+  PowerStep Powers() const;
 
   Scaling scaling_;
   ScaleRule rule_;
   double largest_code_;
-  double least_, most_;    // scales
-  CastPlan store_, load_;  // from float64 to the scales' type and back
+  double least_, most_;     // scales
+  const CellLanes* lanes_;  // null: one by one
 };
 
 }  // namespace tensorcast::scale

@@ -68,10 +68,16 @@ void ForEachRunOfCells(const Partition& partition, std::uint64_t first, std::uin
     return visit(first >> log2, std::uint64_t{0}, n,
                  CellsInOrder{log2, static_cast<std::size_t>(first & (width - 1))});
   }
-  for (std::uint64_t at = 0; at < n;) {
-    const std::uint64_t row = (first + at) / columns, column = (first + at) % columns;
+  // Rows of one row of cells are counted: a division takes as long as some hundred elements.
+  std::uint64_t row = first / columns, column = first % columns, cell = 0, left = 0;
+  for (std::uint64_t at = 0; at < n; ++row, --left, column = 0) {
+    if (left == 0) {
+      const std::uint64_t of_matrix = row % partition.rows, height = partition.block_rows;
+      left = std::min(height - of_matrix % height, partition.rows - of_matrix);
+      cell = partition.FirstCellOfRow(row);
+    }
     const std::uint64_t length = std::min(n - at, columns - column);
-    visit(partition.FirstCellOfRow(row) + (is_one ? 0 : column >> log2_width), at, length,
+    visit(cell + (is_one ? 0 : column >> log2_width), at, length,
           CellsInOrder{log2_width, skipped(column)});
     at += length;
   }

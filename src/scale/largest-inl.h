@@ -1,0 +1,137 @@
+// The largest magnitudes of cells of 16 lanes or more in AVX-512: a vector of each cell, and those
+// of many cells reduced at once. Included once per target.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_SCALE_LARGEST_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_SCALE_LARGEST_INL_H_
+#undef TENSORCAST_SRC_SCALE_LARGEST_INL_H_
+#else
+#define TENSORCAST_SRC_SCALE_LARGEST_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+
+#if HWY_TARGET <= HWY_AVX3
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::scale::HWY_NAMESPACE {
+namespace {
+
+// What an unsigned maximum of vectors is made of.
+template <std::size_t kBytes> struct Maxima {
+  static HWY_INLINE __m512i Of(__m512i a, __m512i b) {
+    return kBytes == 2 ? _mm512_max_epu16(a, b) : _mm512_max_epu32(a, b);
+  }
+  // Of the lanes of a and those of b, in turn: half as many of each.
+  static HWY_INLINE __m512i Of16(__m512i a, __m512i b) {
+    return Of(_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
+  }
+  static HWY_INLINE __m512i Of32(__m512i a, __m512i b) {
+    return Of(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+  }
+  static HWY_INLINE __m512i Of64(__m512i a, __m512i b) {
+    return Of(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+  }
+  static HWY_INLINE __m512i Of128(__m512i a, __m512i b) {
+    return Of(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xDD));
+  }
+};
+
+// The largest lanes of as many vectors as vector(i) gives ones of, in order: of 128 bits each one
+// lane of every vector, then of two such, then of four.
+template <std::size_t kBytes, class Vector>
+HWY_INLINE __m512i LargestOfBlocks(const Vector& vector) {
+  using M = Maxima<kBytes>;
+  if constexpr (kBytes == 2) {
+    const auto two = [&](std::size_t i) HWY_ATTR { return M::Of16(vector(i), vector(i + 1)); };
+    const auto four = [&](std::size_t i) HWY_ATTR { return M::Of32(two(i), two(i + 2)); };
+    return M::Of64(four(0), four(4));
+  } else {
+    const auto two = [&](std::size_t i) HWY_ATTR { return M::Of32(vector(i), vector(i + 1)); };
+    return M::Of64(two(0), two(2));
+  }
+}
+
+// The largest lane of each of kVectors vectors, as many as lanes or half of them, in order.
+template <std::size_t kBytes, std::size_t kVectors, class Vector>
+HWY_INLINE __m512i LargestOfVectors(const Vector& vector) {
+  using M = Maxima<kBytes>;
+  constexpr std::size_t kBlock = 16 / kBytes;
+  const auto blocks = [&](std::size_t b) HWY_ATTR {
+    return LargestOfBlocks<kBytes>([&](std::size_t i) HWY_ATTR { return vector(b * kBlock + i); });
+  };
+  const __m512i first = M::Of128(blocks(0), blocks(1));
+  if constexpr (kVectors * kBytes == 64) {
+    return M::Of128(first, M::Of128(blocks(2), blocks(3)));
+  } else {
+    return M::Of128(first, _mm512_setzero_si512());
+  }
+}
+
+template <std::size_t kBytes> HWY_INLINE __m512i MagnitudesAt(const std::byte* x) {
+  const __m512i bits = _mm512_loadu_si512(x);
+  return _mm512_and_si512(bits,
+                          kBytes == 2 ? _mm512_set1_epi16(0x7FFF) : _mm512_set1_epi32(0x7FFFFFFF));
+}
+
+// How many of the cells were done: sixteen at once, or 32 of 16 bits, of vectors or halves of them.
+// What is not finite counts as well, and *most becomes the largest of all.
+template <std::size_t kBytes>
+HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std::size_t width,
+                                     std::uint32_t* largest, std::uint32_t* most) {
+  constexpr std::size_t kLanes = 64 / kBytes;
+  const std::size_t bytes = width * kBytes;
+  __m512i all = _mm512_setzero_si512();
+  std::size_t cell = 0;
+  const auto store = [&](__m512i found, std::size_t count) HWY_ATTR {
+    const auto some = [&](__m512i wide, std::size_t at) HWY_ATTR {
+      all = _mm512_max_epu32(all, wide);
+      _mm512_storeu_si512(largest + cell + at, wide);
+    };
+    if constexpr (kBytes == 4) {
+      some(found, 0);
+    } else {
+      some(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(found)), 0);
+      if (count > 16) some(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(found, 1)), 16);
+    }
+    cell += count;
+    x += count * bytes;
+  };
+  if (kBytes == 2 && bytes == 32) {
+    alignas(64) std::uint16_t places[32];  // two cells a vector: even ones, odd ones
+    for (std::size_t i = 0; i < 32; ++i) {
+      places[i] = static_cast<std::uint16_t>(i / 16 * 16 + i % 2 * 8 + i % 16 / 2);
+    }
+    const __m512i in_order = _mm512_load_si512(places);
+    while (cell + 32 <= cells) {
+      const auto blocks = [&](std::size_t b) HWY_ATTR {
+        return LargestOfBlocks<kBytes>(
+            [&](std::size_t i) HWY_ATTR { return MagnitudesAt<kBytes>(x + (b * 8 + i) * 64); });
+      };
+      store(_mm512_permutexvar_epi16(in_order, Maxima<kBytes>::Of128(blocks(0), blocks(1))), 32);
+    }
+  } else if (bytes % 64 == 0) {
+    const auto of_cell = [&](std::size_t i) HWY_ATTR {
+      const std::byte* const from = x + i * bytes;
+      __m512i found = MagnitudesAt<kBytes>(from);
+      for (std::size_t at = 64; at < bytes; at += 64) {
+        found = Maxima<kBytes>::Of(found, MagnitudesAt<kBytes>(from + at));
+      }
+      return found;
+    };
+    while (cell + kLanes <= cells) store(LargestOfVectors<kBytes, kLanes>(of_cell), kLanes);
+    if (kBytes == 2 && cell + 16 <= cells) store(LargestOfVectors<kBytes, 16>(of_cell), 16);
+  }
+  *most = _mm512_reduce_max_epu32(all);
+  return cell;
+}
+
+}  // namespace
+}  // namespace tensorcast::scale::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HWY_TARGET <= HWY_AVX3
+#endif  // TENSORCAST_SRC_SCALE_LARGEST_INL_H_
