@@ -11,18 +11,17 @@ files, `ray` of many machines. docs/python.md is the guide.
 SPDX-License-Identifier: Apache-2.0
 """
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from . import _core, errors
 
 _core.set_errors(errors)
 
-from . import casting, graph, mdf, onnx, ray  # noqa: E402  (need the errors)
+from . import casting  # noqa: E402  (needs the errors)
 from .loss import Losses, LossReport  # noqa: E402, I001  (first: type checkers then take `loss` for the function, not the module)
 from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
 from .casting import loss, parse  # noqa: E402
-from .conversion import Job, Plan, convert, plan  # noqa: E402
-from .diffing import Diff, DiffSide, TensorDiff, diff  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
     ContentsError,
@@ -33,22 +32,48 @@ from .errors import (  # noqa: E402
     RangeError,
     UnsupportedError,
 )
-from .explaining import Explanation, explain  # noqa: E402
-from .files import Inspection, RawTensors, TensorFile, TensorInfo, inspect  # noqa: E402
-from .files import open as open  # noqa: E402, A004  (as format)
-from .histograms import Exponents, exponents  # noqa: E402
-from .loading import load_file  # noqa: E402
 from .memory import result_memory  # noqa: E402
-from .outputs import Outputs, Part, Unit  # noqa: E402
-from .plotting import plot_exponents, plot_loss  # noqa: E402
-from .reading import TensorSlice  # noqa: E402
-from .saving import Writer, save_file  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
 
 if TYPE_CHECKING:
+    from . import graph, mdf, onnx, ray
     from .casting import cast
+    from .conversion import Job, Plan, convert, plan
+    from .diffing import Diff, DiffSide, TensorDiff, diff
+    from .explaining import Explanation, explain
+    from .files import Inspection, RawTensors, TensorFile, TensorInfo, inspect
+    from .files import open as open  # noqa: A004  (as format)
+    from .histograms import Exponents, exponents
+    from .loading import load_file
+    from .outputs import Outputs, Part, Unit
+    from .plotting import plot_exponents, plot_loss
+    from .reading import TensorSlice
+    from .saving import Writer, save_file
 else:
     cast = casting._quick()
+    # What no cast needs is imported when it is asked for: it takes as long as all the rest.
+    _LATER = {"graph": None, "mdf": None, "onnx": None, "ray": None} | {
+        name: module for module, names in {
+            "conversion": ("Job", "Plan", "convert", "plan"),
+            "diffing": ("Diff", "DiffSide", "TensorDiff", "diff"),
+            "explaining": ("Explanation", "explain"),
+            "files": ("Inspection", "RawTensors", "TensorFile", "TensorInfo", "inspect", "open"),
+            "histograms": ("Exponents", "exponents"),
+            "loading": ("load_file",),
+            "outputs": ("Outputs", "Part", "Unit"),
+            "plotting": ("plot_exponents", "plot_loss"),
+            "reading": ("TensorSlice",),
+            "saving": ("Writer", "save_file"),
+        }.items() for name in names}
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = importlib.import_module(f"{__name__}.{_LATER[name] or name}")
+        globals()[name] = getattr(module, name) if _LATER[name] else module
+        return globals()[name]
+
+
 __version__: str = _core.version
 
 

@@ -13,12 +13,10 @@ import time
 import dependencies
 import tree
 import wheel_checks
+import wheel_tests
 from toolchain import ARCHITECTURE, GLIBC, ROOT, Toolchain, platform, run
 
-MOST_BYTES = 3_400_000  # of the import's wheel
-# Of tests/python, those that need no more than the wheels and what is in requirements.txt.
-TESTS = ("arguments", "arrays", "bad_input", "cast", "files", "loss", "memory", "nulls", "outputs", "scaled_files",
-         "texts", "threads")
+MOST_BYTES = 3_250_000  # of the import's wheel
 
 
 def say(text):
@@ -31,25 +29,46 @@ def only(folder):
     return wheel
 
 
+def abi(version):
+    """What a wheel for a version of Python is for: that alone or, from 3.12 on, all that have the stable ABI."""
+    return "abi3" if int(version.partition(".")[2]) >= 12 else version
+
+
 class Environment:
     """A Python with what makes wheels."""
 
     def __init__(self, folder):
-        self.folder = folder.absolute()
+        self.folder = folder.resolve()  # in the cache, whose path other versions of the packages do not have
         self.python = self.folder / "bin" / "python"
         (self.packages,) = (self.folder / "lib").glob("python*/site-packages")
         self.version = self.packages.parent.name.removeprefix("python")
+        self.abi = abi(self.version)
 
 
 class Release:
     """The wheels of one architecture."""
 
     def __init__(self, folder, first, architecture):
-        self.folder, self.first = folder.absolute(), first
+        self.folder, self.first, self.architecture = folder.absolute(), first, architecture
         self.toolchain = Toolchain(self.folder / architecture, architecture, first.packages / "ziglang" / "zig")
         self.work = self.toolchain.folder
         self.logs = self.work / "logs"
         self.dist = self.folder / "dist"
+
+    def make(self, makers):
+        """Makes, checks and tests them all; returns them."""
+        engine = self.build()
+        trees = tree.write(self.work / "trees", makers[0].packages, of_zig=True)
+        command = self.wheel("tensorcast-cli", trees["tensorcast-cli"], engine, makers[0])
+        imports = {}
+        for maker in makers:
+            if maker.abi not in imports:
+                imports[maker.abi] = self.wheel("tensorcast", trees["tensorcast"], engine, maker)
+        wheels = [command, *imports.values()]
+        self.check(wheels)
+        for maker in makers:
+            self.test([command, imports[maker.abi]], maker)
+        return wheels
 
     def build(self):
         """The library and the command, in one build for all wheels."""
@@ -79,7 +98,7 @@ class Release:
             "--wheel-dir", made,
             *(word for key, value in settings.items() for word in ("--config-settings", f"{key}={value}")),
             env=environment)
-        run(log, maker.python, "-m", "auditwheel", "repair", "--plat", platform(self.toolchain.architecture),
+        run(log, maker.python, "-m", "auditwheel", "repair", "--plat", platform(self.architecture),
             "--only-plat", "--wheel-dir", tagged, only(made), env=environment)
         # The same files, deflated with more patience: three per cent.
         run(log, "advzip", "--recompress", "--shrink-extra", only(tagged))
@@ -93,29 +112,14 @@ class Release:
         for wheel in wheels:
             shown = subprocess.run([self.first.python, "-m", "auditwheel", "show", wheel], check=True, text=True,
                                    stdout=subprocess.PIPE).stdout
-            if f'"{platform(self.toolchain.architecture)}"' not in " ".join(shown.split()):
-                sys.exit(f"tensorcast: auditwheel does not call {wheel.name} {platform(self.toolchain.architecture)}:\n"
+            if f'"{platform(self.architecture)}"' not in " ".join(shown.split()):
+                sys.exit(f"tensorcast: auditwheel does not call {wheel.name} {platform(self.architecture)}:\n"
                          f"{shown}")
         run(self.logs / "twine.log", self.first.python, "-m", "twine", "check", "--strict", *wheels)
 
     def test(self, wheels, maker):
-        """Installs them in an empty environment of a Python, and runs the tests there."""
         say(f"testing them in an empty environment of Python {maker.version}")
-        place = self.work / "tested" / maker.version
-        shutil.rmtree(place, ignore_errors=True)
-        log = self.logs / f"tests-{maker.version}.log"
-        log.unlink(missing_ok=True)
-        run(log, maker.python, "-m", "venv", place)
-        (packages,) = (place / "lib").glob("python*/site-packages")
-        (packages / "beside.pth").write_text(f"{maker.packages.resolve()}\n", encoding="utf-8")
-        python = place / "bin" / "python"
-        # With what they depend on: one of them is the other's.
-        run(log, python, "-m", "pip", "install", "--no-index", *wheels)
-        run(log, place / "bin" / "tensorcast", "--version")
-        run(log, python, "-m", "tensorcast", "types")
-        run(log, python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
-            *(ROOT / "tests" / "python" / f"test_{part}.py" for part in TESTS))
-        say(log.read_text(encoding="utf-8").splitlines()[-1])
+        say(wheel_tests.run_tests(self.work / "tested", self.logs / f"tests-{maker.version}.log", wheels, maker))
 
     def sources(self):
         """The archives of the sources, of trees without notices."""
@@ -137,21 +141,15 @@ def main():
     began = time.monotonic()
     makers = [Environment(folder) for folder in arguments.environment]
     release = Release(arguments.folder, makers[0], ARCHITECTURE)
-    engine = release.build()
-    trees = tree.write(release.work / "trees", makers[0].packages, of_zig=True)
-    command = release.wheel("tensorcast-cli", trees["tensorcast-cli"], engine, makers[0])
-    wheels = [release.wheel("tensorcast", trees["tensorcast"], engine, maker) for maker in makers]
-    release.check([command, *wheels])
-    for wheel, maker in zip(wheels, makers):
-        release.test([command, wheel], maker)
+    wheels = release.make(makers)
     release.dist.mkdir(exist_ok=True)
     made = release.sources()
-    for wheel in (command, *wheels):
+    for wheel in wheels:
         os.replace(wheel, release.dist / wheel.name)
         made.append(release.dist / wheel.name)
     for path in made:
-        print(f"{path.stat().st_size:>10,}  {path}")
-    say(f"{time.monotonic() - began:.0f} s")
+        print(f"{path.stat().st_size:>10,}  {path.name}")
+    say(f"in {release.dist}, after {time.monotonic() - began:.0f} s")
     if not tree.repository():
         say("these are for trying: pyproject.toml names no repository, and PyPI takes nothing that is marked "
             f"'{tree.UNPUBLISHABLE}'")

@@ -5,17 +5,31 @@ one than is said here, and with a C++ library of its own, which it links in.
 
 SPDX-License-Identifier: Apache-2.0
 """
+import importlib.metadata
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GLIBC = (2, 28)
 ARCHITECTURE = "x86_64"
-# What nobody calls does not go along; one section for each function, so that it can be told.
-FLAGS = "-ffunction-sections -fdata-sections"
+# What nobody calls does not go along; one section for each function, so that it can be told. Zig keeps frame pointers,
+# which g++ does not.
+FLAGS = "-ffunction-sections -fdata-sections -fomit-frame-pointer"
+# Equal functions become one where nobody can tell them apart by their addresses, and what is alike stands side by side:
+# a tenth of what is downloaded. Zig's driver does not take these, but says how it calls its linker.
+LINK = """#!/bin/sh
+# A link by Zig's driver, done again by its linker with two options more. Written by scripts/release/toolchain.py.
+said=$("$@" -v 2>&1) || { printf '%s\\n' "$said" >&2; exit 1; }
+set -f
+set -- $(printf '%s\\n' "$said" | grep '^ld\\.lld ' | tail -n 1)
+[ $# -gt 0 ] || { echo "tensorcast: Zig does not say how it links" >&2; exit 1; }
+shift
+exec ZIG ld.lld "$@" --icf=safe --bp-compression-sort=both
+"""
 
 
 def platform(architecture):
@@ -42,22 +56,32 @@ class Toolchain:
         self.architecture = architecture
         self.folder = folder.absolute()
         self.prefix = self.folder / "prefix"  # of what is linked in, and its headers
-        self.folder.mkdir(parents=True, exist_ok=True)
         target = f"{architecture}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
+        zig = shlex.quote(str(ziglang))
+        self.compiler = f"ziglang {importlib.metadata.version('ziglang')} {target}"
         # -O2, which what follows can change: without it Zig builds its libraries with checks of their own.
-        for name, command in (("cc", f"cc -target {target} -O2 -g0"), ("c++", f"c++ -target {target} -O2 -g0"),
-                              ("ar", "ar"), ("ranlib", "ranlib")):
-            script = self.folder / name
-            text = f'#!/bin/sh\nexec {shlex.quote(str(ziglang))} {command} "$@"\n'
-            if not script.exists() or script.read_text(encoding="utf-8") != text:
-                script.write_text(text, encoding="utf-8")
-                script.chmod(0o755)
+        tools = {name: f'#!/bin/sh\n# {self.compiler}\nexec {zig} {command} "$@"\n' for name, command in (
+            ("cc", f"cc -target {target} -O2 -g0"), ("c++", f"c++ -target {target} -O2 -g0"), ("ar", "ar"),
+            ("ranlib", "ranlib"))}
+        tools |= {"link": LINK.replace("ZIG", zig), "toolchain.cmake": self.settings()}
+        written = {self.folder / name: text for name, text in tools.items()}
+        # What was made by other means is of no use.
+        if any(not path.exists() or path.read_text(encoding="utf-8") != text for path, text in written.items()):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True)
+            for path, text in written.items():
+                path.write_text(text, encoding="utf-8")
+                path.chmod(0o755)
         self.file = self.folder / "toolchain.cmake"
-        self.file.write_text(f"""# Written by scripts/release/toolchain.py.
+
+    def settings(self):
+        """What CMake has to know."""
+        return f"""# Written by scripts/release/toolchain.py.
 set(CMAKE_SYSTEM_NAME Linux)
-set(CMAKE_SYSTEM_PROCESSOR {architecture})
+set(CMAKE_SYSTEM_PROCESSOR {self.architecture})
 set(CMAKE_C_COMPILER {self.folder}/cc)
 set(CMAKE_CXX_COMPILER {self.folder}/c++)
+set(CMAKE_CXX_LINKER_LAUNCHER {self.folder}/link)
 set(CMAKE_AR {self.folder}/ar)
 set(CMAKE_RANLIB {self.folder}/ranlib)
 set(CMAKE_C_FLAGS_INIT "{FLAGS}")
@@ -71,13 +95,13 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)  # Python's stand elsewhere
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
-""", encoding="utf-8")
+"""
 
     def environment(self):
         """Of every build: Zig keeps its C library for all targets, ccache what was compiled."""
         kept = str(self.folder.parent / "zig")
         return {**os.environ, "ZIG_GLOBAL_CACHE_DIR": kept, "ZIG_LOCAL_CACHE_DIR": kept,
-                "CCACHE_COMPILERTYPE": "clang", "CCACHE_COMPILERCHECK": "content"}
+                "CCACHE_COMPILERTYPE": "clang", "CCACHE_COMPILERCHECK": f"string:{self.compiler}"}
 
     def build(self, source, name, *definitions, targets=("install",)):
         """Configures and builds a CMake project; returns the folder of the build."""

@@ -122,6 +122,19 @@ def test_doctests(name):
     assert doctest.testmod(module).failed == 0
 
 
+def test_an_import_brings_what_casts_need_alone():
+    program = """import sys, tensorcast as tc
+later = {f"tensorcast.{name}" for name in ("conversion", "diffing", "files", "graph", "mdf", "onnx", "ray", "saving")}
+tc.loss(tc.cast([1.5], "int8"), "float16")
+assert not later & {*sys.modules}, later & {*sys.modules}
+for name in dir(tc):
+    assert getattr(tc, name) is getattr(tc, name), name
+assert later <= {*sys.modules}"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with pytest.raises(AttributeError, match="module 'tensorcast' has no attribute 'conver'"):
+        tc.conver  # noqa: B018
+
+
 def test_everything_public_is_documented():
     for module in (tc, tc.onnx, tc.graph, tc.ray):
         builtins = ["format", "open"] if module is tc else []  # `import *` leaves Python's own
