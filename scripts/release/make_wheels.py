@@ -16,7 +16,7 @@ import wheel_checks
 import wheel_tests
 from toolchain import ARCHITECTURE, GLIBC, ROOT, Toolchain, platform, run
 
-MOST_BYTES = 3_250_000  # of the import's wheel
+MOST_BYTES = 3_400_000  # of the import's wheel
 
 
 def say(text):

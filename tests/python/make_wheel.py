@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "release"))
 import tree  # noqa: E402  (scripts/release/tree.py)
 import wheel_checks  # noqa: E402
 
-MOST_BYTES = 4_500_000  # of the wheel that is imported
+MOST_BYTES = 4_900_000  # of the wheel that is imported
 IMPORT = """import numpy, ml_dtypes, time
 began = time.process_time()
 import tensorcast
