@@ -313,11 +313,12 @@ HWY_NOINLINE void SixBitsStage(const std::byte* in, std::byte* out, std::size_t 
   const SixBitsLookup<kOutBits, kSign> results(rows);
   if constexpr (kOutBits == 8) {
     const auto step = [&results](const std::byte* from, std::byte* to)
-                          HWY_ATTR { Store(results(from), D8(), to); };
+                          TENSORCAST_INLINED { Store(results(from), D8(), to); };
     ForEachStep<6, 8, kCodes>(in, out, n, step);
   } else {
-    const auto step = [&results](const std::byte* from, std::byte* to)
-                          HWY_ATTR { StoreCodes<kOutBits>(results(from), results(from + 24), to); };
+    const auto step = [&results](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
+      StoreCodes<kOutBits>(results(from), results(from + 24), to);
+    };
     ForEachStep<6, kOutBits, 2 * kCodes>(in, out, n, step);
   }
 }

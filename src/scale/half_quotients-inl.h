@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/lanes-inl.h"
 #include "scale/quotients-inl.h"
 
 #if HWY_TARGET <= HWY_AVX3
@@ -67,14 +68,9 @@ template <std::size_t kBytes> struct Halves {
     return _mm512_mask_blend_epi16(0xAAAAAAAA, first, _mm512_sll_epi32(v.second, up));
   }
 
-  const __m512i lower = Places(), upper = _mm512_or_si512(lower, _mm512_set1_epi16(1));
-
- private:
-  static HWY_INLINE __m512i Places() {
-    alignas(64) std::uint16_t places[32];
-    for (std::size_t i = 0; i < 32; ++i) places[i] = static_cast<std::uint16_t>(2 * i);
-    return _mm512_load_si512(places);
-  }
+  static constexpr auto kPlace = [](unsigned i) { return 2 * i; };
+  const __m512i lower = core::HWY_NAMESPACE::ConstantLanes<std::uint16_t, kPlace>();
+  const __m512i upper = _mm512_or_si512(lower, _mm512_set1_epi16(1));
 };
 
 // A float32 cut to bfloat16, with a last bit that says whether something was cut off.

@@ -1,5 +1,5 @@
-// The largest magnitudes of cells of 16 lanes or more in AVX-512: a vector of each cell, and those
-// of many cells reduced at once. Included once per target.
+// The largest magnitudes of cells: one cell after the other, or in AVX-512 a vector of each of many
+// cells, which are reduced at once. Included once per target, after quotients-inl.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_SCALE_LARGEST_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -12,14 +12,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/lanes-inl.h"
 #include "hwy/highway.h"
-
-#if HWY_TARGET <= HWY_AVX3
+#include "scale/quotients-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::scale::HWY_NAMESPACE {
 namespace {
+namespace hn = hwy::HWY_NAMESPACE;
 
+#if HWY_TARGET <= HWY_AVX3
 // What an unsigned maximum of vectors is made of.
 template <std::size_t kBytes> struct Maxima {
   static HWY_INLINE __m512i Of(__m512i a, __m512i b) {
@@ -101,11 +103,9 @@ HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std:
     x += count * bytes;
   };
   if (kBytes == 2 && bytes == 32) {
-    alignas(64) std::uint16_t places[32];  // two cells a vector: even ones, odd ones
-    for (std::size_t i = 0; i < 32; ++i) {
-      places[i] = static_cast<std::uint16_t>(i / 16 * 16 + i % 2 * 8 + i % 16 / 2);
-    }
-    const __m512i in_order = _mm512_load_si512(places);
+    // Two cells a vector: even ones, odd ones.
+    constexpr auto kPlace = [](unsigned i) { return i / 16 * 16 + i % 2 * 8 + i % 16 / 2; };
+    const __m512i in_order = core::HWY_NAMESPACE::ConstantLanes<std::uint16_t, kPlace>();
     while (cell + 32 <= cells) {
       const auto blocks = [&](std::size_t b) HWY_ATTR {
         return LargestOfBlocks<kBytes>(
@@ -128,10 +128,75 @@ HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std:
   *most = _mm512_reduce_max_epu32(all);
   return cell;
 }
+#endif  // HWY_TARGET <= HWY_AVX3
+
+template <class T, class D>
+HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t width, T infinity,
+                        std::uint32_t* largest) {
+  const std::size_t lanes = hn::Lanes(d);
+  const auto magnitude_bits = hn::Set(d, static_cast<T>(~(T{1} << (8 * sizeof(T) - 1))));
+  const auto least_not_finite = hn::Set(d, infinity);
+  const auto at = [&](const std::byte* p) HWY_ATTR {
+    const auto bits = hn::And(hn::LoadU(d, reinterpret_cast<const T*>(p)), magnitude_bits);
+    return hn::IfThenElseZero(hn::Lt(bits, least_not_finite), bits);
+  };
+  for (std::size_t cell = 0; cell < cells; ++cell, x += width * sizeof(T)) {
+    auto most = at(x), other = hn::Zero(d);
+    std::size_t i = lanes;
+    for (; i + 2 * lanes <= width; i += 2 * lanes) {
+      most = hn::Max(most, at(x + i * sizeof(T)));
+      other = hn::Max(other, at(x + (i + lanes) * sizeof(T)));
+    }
+    for (; i + lanes <= width; i += lanes) most = hn::Max(most, at(x + i * sizeof(T)));
+    // Some twice, rather than too few.
+    if (i < width) most = hn::Max(most, at(x + (width - lanes) * sizeof(T)));
+    most = hn::Max(most, other);
+    largest[cell] = static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(d, most)));
+  }
+}
+
+// As one() does it for some cells; of many narrow ones at once, where the target has that.
+template <std::size_t kBytes, class One>
+HWY_INLINE void LargestOfCells(const std::byte* x, std::size_t cells, std::size_t width,
+                               std::uint32_t infinity, std::uint32_t* largest, const One& one) {
+  std::size_t done = 0;
+#if HWY_TARGET <= HWY_AVX3
+  std::uint32_t most = 0;
+  done = LargestOfMany<kBytes>(x, cells, width, largest, &most);
+  for (std::size_t i = 0; most >= infinity && i < done; ++i) {
+    if (largest[i] >= infinity) one(x + i * width * kBytes, 1, largest + i);
+  }
+#else
+  (void)infinity;
+#endif
+  one(x + done * width * kBytes, cells - done, largest + done);
+}
+
+void Largest32(const std::byte* x, std::size_t cells, std::size_t width, std::uint32_t* largest) {
+  constexpr std::int32_t kInfinity = 0x7F800000;
+  LargestOfCells<4>(x, cells, width, kInfinity, largest,
+                    [&](const std::byte* from, std::size_t some, std::uint32_t* to) HWY_ATTR {
+                      Largest<std::int32_t>(DI32(), from, some, width, kInfinity, to);
+                    });
+}
+
+void Largest16(const std::byte* x, std::size_t cells, std::size_t width, std::uint16_t infinity,
+               std::uint32_t* largest) {
+  // Signed lanes have a comparison on every target.
+  const hn::CappedTag<std::int16_t, kLeastCell> few;
+  const hn::ScalableTag<std::int16_t> many;
+  const auto top = static_cast<std::int16_t>(infinity);
+  LargestOfCells<2>(x, cells, width, infinity, largest,
+                    [&](const std::byte* from, std::size_t some, std::uint32_t* to) HWY_ATTR {
+                      if (width < hn::Lanes(many)) {
+                        return Largest<std::int16_t>(few, from, some, width, top, to);
+                      }
+                      Largest<std::int16_t>(many, from, some, width, top, to);
+                    });
+}
 
 }  // namespace
 }  // namespace tensorcast::scale::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // HWY_TARGET <= HWY_AVX3
 #endif  // TENSORCAST_SRC_SCALE_LARGEST_INL_H_

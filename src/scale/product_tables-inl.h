@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/lanes-inl.h"
 #include "hwy/highway.h"
 #include "scale/cell_lanes.h"
 
@@ -43,9 +44,10 @@ template <bool kBfloat16> HWY_INLINE __m512i RoundedProducts(const float* values
       const __m512i last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
       return _mm512_add_epi32(_mm512_add_epi32(bits, last), _mm512_set1_epi32(0x7FFF));
     };
-    alignas(64) std::uint16_t upper[32];
-    for (std::size_t i = 0; i < 32; ++i) upper[i] = static_cast<std::uint16_t>(2 * i + 1);
-    return _mm512_permutex2var_epi16(rounded(first), _mm512_load_si512(upper), rounded(second));
+    constexpr auto kUpper = [](unsigned i) { return 2 * i + 1; };
+    return _mm512_permutex2var_epi16(rounded(first),
+                                     core::HWY_NAMESPACE::ConstantLanes<std::uint16_t, kUpper>(),
+                                     rounded(second));
   } else {
     constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
     const auto half = [](__m512i bits)
@@ -57,9 +59,8 @@ template <bool kBfloat16> HWY_INLINE __m512i RoundedProducts(const float* values
 template <std::size_t kCodes, bool kBfloat16>
 HWY_INLINE void FillWithProductsAs(const float* values, float factor, std::byte* table) {
   const __m512 factors = _mm512_set1_ps(factor);
-  alignas(64) std::uint8_t places[64];
-  for (std::size_t i = 0; i < 64; ++i) places[i] = static_cast<std::uint8_t>(2 * i);
-  const __m512i lower = _mm512_load_si512(places);
+  constexpr auto kPlace = [](unsigned i) { return 2 * i; };
+  const __m512i lower = core::HWY_NAMESPACE::ByteIndices<kPlace>();
   const __m512i upper = _mm512_or_si512(lower, _mm512_set1_epi8(1));
   for (std::size_t i = 0; i < kCodes; i += 64) {
     const __m512i first = RoundedProducts<kBfloat16>(values + i, factors);
