@@ -46,21 +46,15 @@ std::vector<FaultyFile> FaultsBesideTensors(const CheckpointReader& found,
                                             const formats::FileContents& made,
                                             const Sharding& sharding) {
   std::vector<FaultyFile> faulty;
-  struct Held {
-    std::size_t shards = 0;
-    std::uint64_t bytes = 0;
-  };
-  std::vector<Held> held(found.parts().size());
+  std::vector<std::size_t> shards(found.parts().size());
   for (const CheckpointShard& shard : found.shards()) {
-    ++held[shard.part].shards;
+    ++shards[shard.part];
     const CheckpointFiles& files = found.parts()[shard.part].files;
     if (files.is_torch || files.is_gguf || HasMetadata(shard, made, sharding)) continue;
     faulty.push_back({shard.name, FileFault::kMetadata});
   }
-  for (const formats::TensorInfo& info : found.contents().tensors) {
-    held[found.shards()[info.shard].part].bytes += info.bytes;
-  }
-  for (std::size_t p = 0; p < held.size(); ++p) {
+  const std::vector<std::uint64_t> bytes = found.BytesOfParts();
+  for (std::size_t p = 0; p < shards.size(); ++p) {
     const CheckpointPart& part = found.parts()[p];
     const auto is_beside = [&](std::string_view path) {
       return DirectoryOfShard(path) == part.directory;
@@ -68,10 +62,10 @@ std::vector<FaultyFile> FaultsBesideTensors(const CheckpointReader& found,
     if (const std::string path = part.IndexPath(); !path.empty()) {
       const auto index =
           files::OpenNamedFile(files::Joined(found.directory(), path), found.enclosure(), 0);
-      if (part.unnamed != 0 || !HasTotal(*index, held[p].bytes)) {
+      if (part.unnamed != 0 || !HasTotal(*index, bytes[p])) {
         faulty.push_back({path, FileFault::kContents});
       }
-    } else if (held[p].shards > 1) {
+    } else if (shards[p] > 1) {
       const auto index = std::ranges::find_if(sharding.indexes, is_beside, &WrittenIndex::path);
       if (index != sharding.indexes.end()) {
         faulty.push_back({index->path, FileFault::kMissing});

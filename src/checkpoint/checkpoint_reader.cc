@@ -238,6 +238,14 @@ std::uint64_t CheckpointReader::file_bytes() const {
   return bytes;
 }
 
+std::vector<std::uint64_t> CheckpointReader::BytesOfParts() const {
+  std::vector<std::uint64_t> bytes(parts_.size());
+  for (const formats::TensorInfo& info : contents_.tensors) {
+    bytes[shards_[info.shard].part] += info.bytes;
+  }
+  return bytes;
+}
+
 void CheckpointReader::CheckUnchanged() const {
   for (const auto& source : sources_) {
     if (source != nullptr) source->CheckUnchanged();

@@ -71,6 +71,8 @@ class CheckpointReader final : public formats::TensorReader {
   const files::Enclosure& enclosure() const { return enclosure_; }
   std::span<const CheckpointShard> shards() const { return shards_; }
   std::span<const CheckpointPart> parts() const { return parts_; }
+  // Of the tensors of each part.
+  std::vector<std::uint64_t> BytesOfParts() const;
   bool IsPipeline() const { return !parts_.front().directory.empty(); }
   // The components whose weights are quantised: none of them is read, "transformer/".
   const std::vector<std::string>& unread() const { return unread_; }

@@ -55,10 +55,7 @@ void CheckRenamed(const Request& request, const PlannedFile& file) {
 
 // Of a pipeline the component that is likeliest to be meant, "unet/".
 std::string LargestComponent(const checkpoint::CheckpointReader& pipeline) {
-  std::vector<std::uint64_t> bytes(pipeline.parts().size());
-  for (const formats::TensorInfo& info : pipeline.contents().tensors) {
-    bytes[pipeline.shards()[info.shard].part] += info.bytes;
-  }
+  const std::vector<std::uint64_t> bytes = pipeline.BytesOfParts();
   const auto largest = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
   return pipeline.parts()[largest].directory;
 }
