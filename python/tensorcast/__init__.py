@@ -5,8 +5,8 @@
     tc.loss(weights, "float8_e4m3fn")
 
 `cast` takes numpy arrays, torch tensors, JAX arrays and lists; `loss`, `explain`, `finfo`, `parse`
-and `format` go with it. `open`, `load_file`, `save_file`, `inspect`, `plan`, `convert` and `diff` are of
-files, `ray` of many machines. docs/python.md is the guide.
+and `format` go with it. `open`, `load_file`, `save_file`, `inspect`, `plan`, `convert` and `diff` are for
+files, and `ray` is for many machines. docs/python.md is the guide.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .saving import Writer, save_file
 else:
     cast = casting._quick()
-    # What no cast needs is imported when it is asked for: it takes as long as all the rest.
+    # What no cast needs is imported when it is asked for: that takes as long as all the rest.
     _LATER = {"graph": None, "mdf": None, "onnx": None, "ray": None} | {
         name: module for module, names in {
             "conversion": ("Job", "Plan", "convert", "plan"),
@@ -85,7 +85,7 @@ def c_library() -> str:
     """The path of a shared library that has the C interface: the package's own extension.
 
     Its functions are those of tensorcast.h, flat.h, graph.h, session.h and onnx.h. It has no threads
-    of its own: `tensorcast_executor_create` gives TENSORCAST_NO_THREADS.
+    of its own, so `tensorcast_executor_create` returns TENSORCAST_NO_THREADS.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`python -m tensorcast` is the command `tensorcast` that is installed beside the package, by tensorcast-cli.
+"""`python -m tensorcast` is the command `tensorcast` that tensorcast-cli installs beside the package.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -9,7 +9,7 @@ import sysconfig
 
 
 def main() -> int:
-    """Becomes the command, where there is one."""
+    """Becomes the command, if it is there."""
     schemes = {sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")}
     for folder in (sysconfig.get_path("scripts", scheme) for scheme in sorted(schemes)):
         command = os.path.join(folder, "tensorcast" + (".exe" if os.name == "nt" else ""))

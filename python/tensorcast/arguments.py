@@ -1,4 +1,4 @@
-"""Arguments are checked here; an error says in one line which argument it is.
+"""Arguments are checked here; an error says in one line which argument it is about.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -25,8 +25,9 @@ CAST_OPTIONS: tuple[str, ...] = _core.cast_options
 
 def check_options(given: Mapping[str, Any], name: str,
                   *known: Callable[..., Any] | Iterable[str]) -> None:
-    """Raises where a function was given an option that neither it nor what it hands them to has; says
-    which is meant."""
+    """Raises if a function was given an option that neither it nor what it calls takes, and names the
+    nearest one.
+    """
     names: list[str] = []
     for each in known if given else ():
         if callable(each):
@@ -36,7 +37,7 @@ def check_options(given: Mapping[str, Any], name: str,
             names += each
     for option in given:
         if option not in names:
-            import difflib  # not when the package is imported, which it would make slower
+            import difflib  # only now, because it would slow down the package's import
 
             near = difflib.get_close_matches(option, names, 1)
             raise KindError(f"{name} has no option {option!r}"
@@ -44,8 +45,9 @@ def check_options(given: Mapping[str, Any], name: str,
 
 
 def says_nearest(function: Callable[P, T]) -> Callable[P, T]:
-    """A function without options of others: a call of it that fails for an option that it does not
-    have says which is meant."""
+    """Decorates a function that hands on no options: if a call fails because of an option that it does not
+    take, the error names the nearest one.
+    """
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> T:
         try:
@@ -62,7 +64,7 @@ def says_nearest(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def path_text(path: Any, what: str = "a path") -> str:
-    """A path as str, that the system can be asked for."""
+    """A path as a str that the system can be asked for."""
     try:
         text = os.fsdecode(path)
     except TypeError:

@@ -1,4 +1,4 @@
-"""A cast reads any array as numpy's memory and an element type, and gives such arrays back.
+"""Any array is read as numpy's memory and an element type here, and results become such arrays again.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -40,14 +40,15 @@ class Source:
         return np.ascontiguousarray(array).reshape(array.shape)
 
     def given(self) -> Array:
-        """The memory as the extension takes it: a packed one as it is, else dense, texts not as
-        StringDType."""
+        """The memory as the extension takes it: a packed one as it is, others dense, and texts as something other
+        than StringDType.
+        """
         array = self.array if self.packed else self.dense()
         return array.astype(object) if array.dtype.kind == "T" else array
 
 
 def thread_count(threads: int | None) -> int | None:
-    """Checks an argument `threads`."""
+    """Checks the argument `threads`."""
     return None if threads is None else count(threads, "threads", 1024)
 
 
@@ -140,7 +141,7 @@ def read(x: Any, from_type: TypeLike | None, packed: bool, shape: int | Sequence
 
 
 def _read_numpy(x: Any, is_typed: bool) -> Source:
-    """What numpy makes an array of; `is_typed`: something else says what its bits are."""
+    """Reads what numpy makes an array of; `is_typed` means that something else says what its bits are."""
     if isinstance(x, np.ma.MaskedArray):
         raise KindError("a masked array: cast x.filled(value), or x.data without its mask")
     nulls.refuse(x)
@@ -165,12 +166,12 @@ def _made(x: Any, dtype: Any) -> Array:
         return np.asarray(x, dtype)
     except MemoryError:
         raise
-    except Exception as error:  # whatever an object's own __array__ raises
+    except Exception as error:  # whatever the object's own __array__ raises
         raise ArgumentError(f"x is no array: {first_line(error, 'numpy refuses it')}") from error
 
 
 def _of_python(x: Any) -> Array:
-    """Lists, numbers and texts of Python; raises where numpy's array would not be what they say."""
+    """Lists, numbers and texts of Python as an array; raises if numpy's array would not hold what they say."""
     array = _made(x, None)
     nulls.refuse(x, depth=array.ndim - 1)
     kind = array.dtype.kind
@@ -193,7 +194,7 @@ def _of_python(x: Any) -> Array:
 
 
 def _of_objects(array: Array) -> Array:
-    """An array of objects that are numbers as numpy makes one of their list; texts as they are."""
+    """An array of objects: numbers become what numpy makes of their list, and texts stay as they are."""
     if isinstance(next(array.flat), (str, bytes)):
         return array
     for index, item in zip(np.ndindex(array.shape), array.flat):
@@ -211,10 +212,10 @@ def _items(x: Any) -> Iterator[Any]:
 
 
 def _exchanged(x: Any) -> Array:
-    """The memory of what has ``__dlpack__``, not copied."""
+    """The memory of an object with ``__dlpack__``, not copied."""
     try:
         device = int(x.__dlpack_device__()[0])
-    except Exception as error:  # whatever an object's own method raises
+    except Exception as error:  # whatever the object's own method raises
         raise KindError(f"{type(x).__name__} does not say its device: "
                         f"{first_line(error, type(error).__name__)}") from error
     if device != 1:  # kDLCPU
@@ -229,7 +230,7 @@ def _exchanged(x: Any) -> Array:
 
 
 def writable(out: Any, shape: tuple[int, ...]) -> Array:
-    """The memory of `out` as numpy's; raises where it cannot take a result of the shape."""
+    """The memory of `out` as a numpy array; raises if it cannot take a result of the shape."""
     kind = frameworks.kind_of(out)
     array = kind.writable(out) if kind is not None else out
     if not isinstance(array, np.ndarray):
@@ -244,7 +245,7 @@ def writable(out: Any, shape: tuple[int, ...]) -> Array:
 
 
 def check_held(out: Any, number: int, pack: bool) -> None:
-    """Raises where `out` does not hold the type, or the bytes of a packed result."""
+    """Raises if `out` does not hold the type, or the bytes of a packed result."""
     held = type_of(out)
     if pack and held != _UINT8:
         raise ArgumentError(f"out holds {type_name(held)}, and a packed result is uint8")
@@ -254,7 +255,7 @@ def check_held(out: Any, number: int, pack: bool) -> None:
 
 def cast_numbers(source: Source, number: int, options: dict[str, Any], packed: bool,
                  threads: int | None, meter: Any, out: Any) -> Array:
-    """The cast between types of fixed width; the result as numpy's memory."""
+    """Casts between types of fixed width, and returns the result as numpy's memory."""
     elements = math.prod(source.shape)
     pack = packed and bits_of(number) < 8
     dtype = np.dtype(np.uint8) if pack else _core.type_dtype(number)
@@ -293,7 +294,7 @@ def cast_numbers(source: Source, number: int, options: dict[str, Any], packed: b
 
 
 def wrap(made: Any, number: int, packed: bool, model: Any) -> Any:
-    """A result as the kind of array that `model` is."""
+    """Turns a result into the kind of array that `model` is."""
     kind = frameworks.kind_of(model)
     if kind is None:
         return made
@@ -303,6 +304,6 @@ def wrap(made: Any, number: int, packed: bool, model: Any) -> Any:
 
 
 def tensor(x: Any) -> tuple[Array, int, bool, tuple[int, ...]]:
-    """An array as models and graphs take it: dense memory, type, whether packed, shape."""
+    """An array as models and graphs take it: dense memory, its type, whether it is packed, its shape."""
     source = read(x, None, False, None)
     return source.given(), source.number, source.packed, source.shape

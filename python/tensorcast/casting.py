@@ -1,7 +1,7 @@
-"""`cast` takes arrays of every kind and gives the same kind; `loss`, `parse` and `format` are made of it.
+"""`cast` takes arrays of every kind and returns the same kind; `loss`, `parse` and `format` are built on it.
 
-The extension casts arrays of numpy and JAX and tensors of torch by itself, to types that were named
-before. It calls this `cast` for the rest: texts, lists, `loss=True`, what is packed, what is refused.
+The extension itself casts arrays of numpy and JAX and tensors of torch to types that were named before. It
+calls this `cast` for the rest: texts, lists, `loss=True`, packed elements, and whatever is refused.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -40,7 +40,7 @@ Out = TypeVar("Out")
 
 
 def destination(to: TypeLike | None, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
-    """The type's number, and the object whose kind the result is to be (None: that of x)."""
+    """The type's number, and the object whose kind the result is to have (None: that of x)."""
     if out is not None and like is not None:
         raise ArgumentError("out and like both say what the result is to be: give one")
     model, name = (out, "out") if out is not None else (like, "like")
@@ -59,7 +59,7 @@ def destination(to: TypeLike | None, like: Any, out: Any, packed: bool) -> tuple
 
 
 def _recorded(x: Any, number: int, options: dict[str, Any], threads: int | None, loss: bool) -> Any:
-    """The cast as an operator of torch's, of a tensor that requires a gradient or is traced."""
+    """The cast of a tensor that requires a gradient or is traced, as an operator of torch's."""
     from . import torch_op  # which imports torch
 
     given = {name: value for name, value in options.items() if name != "string_style"}
@@ -68,7 +68,7 @@ def _recorded(x: Any, number: int, options: dict[str, Any], threads: int | None,
 
 
 def packs(packed: Packed) -> bool:
-    """Checks an argument `packed`: whether the result is packed."""
+    """Checks the argument `packed`, and says whether the result is packed."""
     if not isinstance(packed, (bool, np.bool_, str)) or packed not in (False, True, "in", "out"):
         raise ArgumentError("packed is True, False, 'in' or 'out'")
     return packed in (True, "out")
@@ -131,63 +131,66 @@ def cast(
     loss: bool = False,
     threads: int | None = None,
 ) -> Any:
-    """Cast every element to another type, each rounded once.
+    """Casts every element to another type, rounding each once.
 
     Parameters
     ----------
     x : array_like
-        A numpy array (ml_dtypes' types among them; any strides, byte order and shape; texts as
+        A numpy array (of any strides, byte order and shape, also of ml_dtypes' types; texts as
         object, U, S or StringDType), a torch tensor or a JAX array on the CPU, anything with
         ``__dlpack__``, lists, numbers and texts.
     to : type
-        A text ("bf16", "float8_e4m3fn", ">f4"), a dtype or class of numpy or ml_dtypes, a torch
-        dtype, or ONNX's number. Not needed with `like` or `out`. A name by which numpy means
-        another type ("i8", which is numpy's int64 and the tool's int8) is refused.
+        A name ("bf16", "float8_e4m3fn", ">f4"), a dtype or class of numpy or ml_dtypes, a torch
+        dtype, or ONNX's number. It is not needed with `like` or `out`. A name that means another
+        type to numpy is refused ("i8" is numpy's int64 and the tool's int8).
     like : array, optional
-        Gives the type, and the kind of array, of the result.
+        The result has the type of this array, and is the same kind of array.
     out : array, optional
-        Takes the result, in place of a new array: of x's shape. It may be x itself, or overlap it.
+        Takes the result, in place of a new array. It has x's shape, and may be x itself or
+        overlap it.
     saturate : bool
-        To float8 types: beyond the largest value give that value, else the type's NaN or Inf.
+        For float8 types: values beyond the largest one become it; if False, they become the
+        type's NaN or Inf.
     round_mode : {"up", "down", "nearest"}
-        To float8e8m0: which power of two.
+        For float8e8m0: which power of two a value is rounded to.
     integer_overflow : {"wrap", "saturate"}
-        Of floats (and texts) beyond an integer type's range: the low bits, or the limit.
+        What floats (and texts) beyond an integer type's range become: their low bits, or the limit.
     fnuz_infinity : {"max", "nan"}
-        Inf to the float8 FNUZ types where `saturate` is True.
+        What Inf becomes in the float8 FNUZ types if `saturate` is True.
     finite_only_nan : {"zero", "max"}
-        NaN to float4 and float6, which have none.
+        What NaN becomes in float4 and float6, which have none.
     string_style : {"numpy", "ort"}
-        How numbers are printed, to string.
+        How numbers are printed, if `to` is string.
     packed : bool or {"in", "out"}
-        Elements of less than a byte stand side by side, the first in the lowest bits: in the
-        result, a one-dimensional uint8 array of ceil(n * bits / 8) bytes, and in x where
-        `from_type` is such a type, with `shape`; "in" and "out" are one of the two. Otherwise each
-        takes a byte, as ml_dtypes has it.
+        If True, elements of less than a byte stand side by side, the first in the lowest bits. The
+        result is then a one-dimensional uint8 array of ceil(n * bits / 8) bytes, and so is x if
+        `from_type` is such a type, with `shape`; "in" and "out" do one of the two. By default each
+        element takes a byte, as in ml_dtypes.
     from_type : type, optional
-        What the bits of x are, where its dtype does not say: uint16 that holds bfloat16.
+        What the bits of x are, if its dtype does not say: for uint16 that holds bfloat16.
     shape : int or sequence of int, optional
-        Of a packed x, in elements.
+        The shape of a packed x, in elements.
     loss : bool
         Also measure what was lost.
     threads : int, optional
-        0: all cores. By default one, and all where more than 8 MiB are read and written.
+        0 means all cores. By default one is used, and all of them if the call reads and writes
+        more than 8 MiB.
 
     Returns
     -------
     array
-        Of x's shape and kind: a torch tensor of a torch tensor, else numpy's; of a number a numpy
-        scalar. `out` where it was given. Of string an object array of str, or U, S or StringDType
-        where `to` says so.
+        An array of x's shape: a torch tensor for a torch tensor, a JAX array for a JAX array, a
+        numpy scalar for a number, and a numpy array for anything else. If `out` is given, it is
+        `out`. Texts are an object array of str, or U, S or StringDType if `to` says so.
     LossReport
-        With ``loss=True``, second of a pair.
+        With ``loss=True``, as the second of a pair.
 
     Raises
     ------
     ArgumentError
         A ValueError: an unknown type or option, a text that is not a number, shapes that differ.
     KindError
-        A TypeError: complex numbers, structures, dates, masked arrays, tensors of a GPU.
+        A TypeError: complex numbers, structures, dates, masked arrays, tensors on a GPU.
     RangeError
         An OverflowError: an integer beyond 64 bits.
 
@@ -239,7 +242,7 @@ def cast(
     else:
         form = numpys_dtype(to)
         if form is not None and not form.isnative and number != STRING:
-            made = made.astype(form)  # in the byte order that was asked for
+            made = made.astype(form)  # to the byte order that was asked for
         made = arrays.wrap(made, number, pack, x if model is None else model)
     result = made if out is None else out
     return (result, LossReport(meter)) if meter is not None else result
@@ -250,16 +253,16 @@ def loss(x: Any, to: list[Any] | tuple[Any, ...], **options: Unpack[CastArgument
 @overload
 def loss(x: Any, to: TypeLike | None = None, **options: Unpack[LossArguments]) -> LossReport: ...
 def loss(x: Any, to: Any = None, **options: Any) -> LossReport | Losses:
-    """What the cast of `x` to a type would lose; takes `cast`'s options, `like` among them.
+    """Measures what the cast of `x` to a type would lose. It takes `cast`'s options, `like` among them.
 
-    Of a list of types it is `Losses`: a dict of the types' names, which notebooks show as a table.
+    For a list of types it returns `Losses`: a dict from their names to reports, which notebooks show as a table.
 
     Raises
     ------
     ArgumentError, KindError, RangeError
-        As `cast`.
+        As in `cast`.
     UnsupportedError
-        From or to string.
+        `x` or the type is string.
 
     Examples
     --------
@@ -282,9 +285,9 @@ def loss(x: Any, to: Any = None, **options: Any) -> LossReport | Losses:
 
 
 def parse(texts: Any, to: TypeLike, **options: Unpack[CastArguments]) -> Any:
-    """Numbers of texts: `cast` of strings in bulk, from object, U, S or StringDType.
+    """Reads numbers from texts: `cast` of strings in bulk, from object, U, S or StringDType.
 
-    Raises `ArgumentError` where a text is not a number, and says which.
+    Raises `ArgumentError` if a text is not a number, and says which.
 
     Examples
     --------
@@ -307,14 +310,14 @@ def parse(texts: Any, to: TypeLike, **options: Unpack[CastArguments]) -> Any:
 
 @says_nearest
 def format(x: Any, style: StringStyle = "numpy", *, threads: int | None = None) -> Any:
-    """The shortest text of each number that reads back as itself: an object array of str.
+    """Writes each number as the shortest text that reads back as itself: an object array of str.
 
     Parameters
     ----------
     x : array_like
-        As `cast` takes it.
+        Whatever `cast` takes.
     style : {"numpy", "ort"}
-        As numpy prints numbers, or as ONNX Runtime.
+        As numpy prints numbers, or as ONNX Runtime does.
 
     Examples
     --------
@@ -326,7 +329,7 @@ def format(x: Any, style: StringStyle = "numpy", *, threads: int | None = None) 
 
 
 def _quick() -> Any:
-    """`cast` as users get it: the extension's, with this one's documentation."""
+    """`cast` as users get it: the extension's, with the documentation of the one above."""
     signature = "(x, to=None, *, " + ", ".join(
         f"{name}={parameter.default!r}"
         for name, parameter in inspect.signature(cast).parameters.items()

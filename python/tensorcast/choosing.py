@@ -1,4 +1,4 @@
-"""Tensors are chosen by patterns of their names, types and shapes, as `convert` has them.
+"""Tensors are chosen by patterns of their names, types and shapes, as in `convert`.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,7 +17,7 @@ Patterns = str | Iterable[str]
 
 
 class Described(Protocol):
-    """What patterns are held against; a TensorInfo."""
+    """What patterns are matched with; a TensorInfo."""
 
     @property
     def name(self) -> str: ...
@@ -28,8 +28,9 @@ class Described(Protocol):
 
 
 def chosen(infos: Sequence[Described], select: Patterns, exclude: Patterns) -> set[str]:
-    """The names that `select` matches, or all where it is empty, but for those that `exclude` does; each
-    pattern has to match one."""
+    """The names that `select` matches, or all if it is empty, without those that `exclude` matches. Each
+    pattern has to match at least one.
+    """
     rows = [(info.name, 0 if info.type is None else int(_core.type_number(info.type)), len(info.shape),
              math.prod(info.shape)) for info in infos]
     names = _matched(rows, select, "select") if select else {info.name for info in infos}

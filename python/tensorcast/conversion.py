@@ -1,4 +1,4 @@
-"""`convert` and `plan` take whole files of tensors, in bounded memory.
+"""`convert` and `plan` convert whole files of tensors, in bounded memory.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -33,11 +33,11 @@ Renames = Mapping[str, str] | Iterable[tuple[str, str]]
 class Job:
     """One tensor of an output, and what becomes of it.
 
-    `action` is copy, cast, parse, print or quantise; `reason` why, as one word, and `text` in
-    words; `format` that of scaled tensors, else None. `from_type` is None where the library does
-    not know the type; `bytes_after` where it is known only once the tensor is printed. `name` is the
-    input's, `written_as` the output's, of a weight that becomes codes and scales what these are
-    named after.
+    `action` is copy, cast, parse, print or quantise. `reason` says why as one word, and `text` says it in
+    words. `format` is the format of a scaled tensor, else None. `from_type` is None if the library does not
+    know the type, and `bytes_after` is None if it is known only once the tensor is printed. `name` is the
+    name in the input, and `written_as` the one in the output; if a weight becomes codes and scales, these
+    are named after it.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Job:
 
 
 class Plan:
-    """A conversion as data: looked at, kept as JSON, run. `plan` makes one.
+    """A conversion as data, to be looked at, kept as JSON and run. `plan` makes one.
 
     Attributes
     ----------
@@ -77,27 +77,27 @@ class Plan:
 
     def __init__(self, core: Any, lent: sources.Lent) -> None:
         self._core = core
-        self._lent = lent  # of inputs that are URLs
+        self._lent = lent  # for inputs that are URLs
         self._lock = threading.Lock()  # one thread at a time runs a plan
         self._telling: int | None = None  # the thread that is in `progress`
         self.jobs: list[Job] = [Job(*job) for job in core.jobs()]
 
     @staticmethod
     def from_json(json: str, *, storage_options: Mapping[str, Any] | None = None) -> Plan:
-        """The plan that `to_json`, or the tool's --write-plan, wrote, made again of its request.
+        """Makes a plan again from what `to_json`, or the tool's --write-plan, wrote.
 
-        `storage_options` are of its inputs that are URLs, as `open` has them.
+        `storage_options` are for inputs that are URLs, as in `open`.
 
         Raises
         ------
         ContentsError
-            The text is no plan, or something else is decided now: of another file, say.
+            The text is not a plan, or something would now be decided otherwise: because a file has changed, say.
         """
         lent = sources.lend(_inputs_of(text(json, "a plan")), storage_options)
         return Plan(_core.ConversionPlan.from_json(json), lent)
 
     def to_json(self) -> str:
-        """The plan as text, for `from_json`; docs/conversion_plan.md has the members."""
+        """The plan as a text for `from_json`; docs/conversion_plan.md has its members."""
         return str(self._core.to_json())
 
     @property
@@ -112,7 +112,7 @@ class Plan:
 
     @property
     def notes(self) -> list[str]:
-        """What should be known, a line each; after a run what it found in scales that it read, too."""
+        """What you should know, a line for each thing; after a run, also what it found in the scales that it read."""
         return list(self._core.notes())
 
     def run(self, *, overwrite: bool = False, loss: bool = True, resume: Resume = False,
@@ -126,31 +126,31 @@ class Plan:
         loss : bool
             Measure what casts of numbers lose.
         resume : bool or "strict"
-            Keep what is done in OUT.partial, and go on where an interrupted run of the same plan has
-            stopped, as the tool's --resume does, in turns with it if need be. "strict" tells inputs by
-            all their bytes.
+            Keep what is done in OUT.partial, and go on where an interrupted run of the same plan stopped. The
+            tool's --resume does the same, and either goes on with the other's run. "strict" recognises inputs
+            by all their bytes.
         threads : int, optional
-            As `cast`.
+            As in `cast`.
         progress : bool, callable or tqdm, optional
-            True draws a bar: tqdm's where that is installed, else a line as the tool's; none where it
-            would be seen on neither a terminal nor a notebook. A callable is called with (bytes done,
-            bytes in all, tensor's name) now and then; an object that has ``total`` and ``update``, as
-            tqdm's bars, is moved. What it raises ends the run.
+            True draws a bar on a terminal or in a notebook, and nothing anywhere else: tqdm's bar if that is
+            installed, else a line like the tool's. A callable is called now and then with (bytes done, bytes
+            in all, tensor's name). An object with ``total`` and ``update``, such as a bar of tqdm's, is
+            updated. What these raise ends the run.
 
         Returns
         -------
         Losses
-            A dict of names and reports, of each tensor that was cast from numbers to numbers.
+            A dict of names and reports, one for each tensor that was cast from numbers to numbers.
 
         Raises
         ------
         ArgumentError
-            An output exists and is not to be replaced. With ``resume``, also where OUT.partial is
-            another conversion's, or another process is at work there.
+            An output exists and `overwrite` is False. With ``resume``, also if OUT.partial belongs to
+            another conversion, or another process is at work there.
         FileError, ContentsError, UnsupportedError
-            Of files; then every output is as it was.
+            A file is refused. Every output is then as it was.
         KeyboardInterrupt
-            At Ctrl-C; then too.
+            At Ctrl-C. Every output is then as it was, too.
         """
         asked = arrays.thread_count(threads)
         is_strict = isinstance(resume, str) and resume == "strict"
@@ -164,15 +164,15 @@ class Plan:
         return Losses({self.jobs[job].name: LossReport(meter, gain_db) for job, meter, gain_db in losses})
 
     def units(self, most_bytes: int = UNIT_BYTES) -> list[Unit]:
-        """The work, cut for several processes: by the outputs' files, and these into units.
+        """Cuts the work for several processes: by the outputs' files, and each of these into units.
 
-        The same plan is always cut alike: one of n processes can take ``plan.units()[i::n]``.
+        The same plan is always cut alike, so one of n processes can take ``plan.units()[i::n]``.
 
         Parameters
         ----------
         most_bytes : int
-            About how many bytes of the input's tensors a unit has. Larger tensors are cut by rows, but
-            for strings and weights that become scaled ones or are repacked, which are made whole.
+            About how many bytes of the input's tensors a unit has. Larger tensors are cut by rows, except
+            strings and weights that become scaled ones or are repacked, which are made whole.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class Plan:
     def begin(self, *, overwrite: bool = False) -> Outputs:
         """Makes the outputs under temporary names, for `Outputs.run` here and in processes that `join`.
 
-        To be used in a ``with``: what is not committed at its end is removed.
+        Use it in a ``with``: what is not committed at its end is removed.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class Plan:
         Raises
         ------
         ArgumentError
-            An output exists and is not to be replaced.
+            An output exists and `overwrite` is False.
         FileError, ContentsError, UnsupportedError
         """
         with self._lock:
@@ -204,17 +204,17 @@ class Plan:
         return Outputs(self, made, self._lock)
 
     def join(self, handle: str) -> Outputs:
-        """The outputs that another process has begun, by its `Outputs.handle`, to run units of them.
+        """The outputs that another process has begun, found by its `Outputs.handle`, to run units of them.
 
-        The plan is the same, by `to_json` and `from_json`; the other process may be another machine's,
+        The plan has to be the same, by `to_json` and `from_json`. The other process may run on another machine,
         if the outputs' folder is there under the same path.
 
         Raises
         ------
         ContentsError
-            The handle is of another plan, or is none.
+            The handle belongs to another plan, or is not a handle.
         FileError
-            The outputs are not there: they were committed or removed, or the folder is another.
+            The outputs are not there: they were committed or removed, or the folder is another one.
         """
         with self._lock:
             made = _core.join(self._core, text(handle, "a handle"))
@@ -222,7 +222,7 @@ class Plan:
 
     @contextmanager
     def _teller(self, progress: Progress) -> Iterator[Callable[..., None] | None]:
-        """What a run calls, for `progress`; refused where it is in such a call."""
+        """What a run calls to tell `progress`; refused inside such a call."""
         if self._telling == threading.get_ident():
             raise ArgumentError("progress runs the plan that runs it")
         with shown(progress, os.path.basename(self.outputs[0].rstrip("/"))) as tell:
@@ -281,7 +281,7 @@ class Plan:
 
 
 def _inputs_of(json: str) -> list[str]:
-    """The texts that are inputs in a plan's JSON; what else may be wrong with it the library says."""
+    """The texts that are inputs in a plan's JSON; the library says what else may be wrong with it."""
     try:
         request = loads(json)["request"]
         inputs = [file["input"] for file in request["files"]] + [request.get("like")]
@@ -291,7 +291,7 @@ def _inputs_of(json: str) -> list[str]:
 
 
 def _group(group: int | str | None) -> int | None:
-    """The columns of a group; 0: of a row."""
+    """The number of columns in a group; 0 means the whole row."""
     if group is None or group == "channel":
         return None if group is None else 0
     if isinstance(group, bool) or group not in (32, 64, 128):
@@ -331,14 +331,14 @@ def plan(
     Parameters
     ----------
     src, dst : path
-        .safetensors, .npy, .npz, .pb, .onnx, .gguf, or checkpoints' directories; src also .pt,
-        .pth, .bin and .ckpt, and a URL, as `open` takes it.
+        .safetensors, .npy, .npz, .pb, .onnx or .gguf files, or checkpoints' directories. `src` may
+        also be a .pt, .pth, .bin or .ckpt file, or a URL, as in `open`.
     to : type, optional
-        Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
-        int8-row, int4-group, int8-group, mxfp8, mxfp6, mxfp4, nvfp4, or of a .gguf q8_0, q5_1, q5_0,
-        q4_1, q4_0; or "same", as without it.
+        What floating tensors become if no rule matches them: a type; a scaled format (fp8-tensor,
+        fp8-row, fp8-block, int8-row, int4-group, int8-group, mxfp8, mxfp6, mxfp4, nvfp4, or for a
+        .gguf q8_0, q5_1, q5_0, q4_1, q4_0); or "same", which leaves them as they are, as does the default.
     rules : mapping or pairs of str and type
-        Patterns of names, and what tensors that match become; the first that matches wins.
+        Patterns of names, and what tensors that match become. The first rule that matches wins.
     only, exclude : iterable of str
         Patterns of the tensors that are cast, and of those that are not.
     select : iterable of str
@@ -348,39 +348,39 @@ def plan(
     all_types : bool
         Cast integers too.
     ignore_scales : bool
-        Cast bare codes where scales would be applied.
+        Cast the bare codes if scales would be applied.
     layout : str, optional
         How scaled tensors are named: "compressed-tensors" or another of the layouts that
-        `tensorcast types` lists; the usual one is the first of the format's.
+        `tensorcast types` lists. By default it is the first one listed for the format.
     scale_rule : {"amax", "pow2" or "up", "round", "ocp", "mse", "mse-fine",
             "four-over-six"}, optional
-        What their scales are; the usual rule is "amax" of fp8-*, int*-* and nvfp4, "round" of mx*.
-        "mse", "mse-fine" (int*-*) and "four-over-six" (nvfp4) search for the ones that lose least.
+        How scales are chosen. By default it is "amax" for fp8-*, int*-* and nvfp4, and "round" for mx*.
+        "mse", "mse-fine" (int*-*) and "four-over-six" (nvfp4) search for the scales that lose least.
     repack : str, optional
         The layout that quantised weights go into as they are, code for code and value for value:
         "compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss" or "gguf".
         Nothing is cast then.
     group : {32, 64, 128, "channel"}, optional
-        Of int4-group and int8-group: the columns that share a scale, or all of a row; 128, in the
-        layout "mlx" 64.
+        For int4-group and int8-group: how many columns share a scale, "channel" meaning all of a row.
+        By default it is 128, and 64 in the layout "mlx".
     asymmetric : bool
-        Of these: with zero points, or biases of their own.
+        For int4-group and int8-group: with zero points, or with biases of their own.
     rotate : bool
-        Rotate the rows of int8-row in the layout "comfyui" in groups of 256 (ConvRot).
+        For int8-row in the layout "comfyui": rotate the rows in groups of 256 (ConvRot).
     assume_type, allow_hard_links, root
-        As `open`.
+        As in `open`.
     max_shard_bytes : int
-        Of directories: the size of each file; 0: as they are.
+        For directories: the size of each file; 0 leaves the files as they are.
     like : path, optional
-        Of .gguf outputs: a GGUF file whose keys they get, and whose tensors, in its order; a URL too.
+        For .gguf outputs: a GGUF file, or its URL, whose keys they get, and whose tensors, in its order.
     storage_options
-        As `open`.
+        As in `open`.
     rename : mapping or pairs of str
         Patterns of names, and the names under which tensors that match are written: ``{"model.*":
-        "*"}``, ``{r"re:layers\.(\d+)\.(.*)": r"blk.\1.\2"}``; the first that matches wins. Scales
+        "*"}``, ``{r"re:layers\.(\d+)\.(.*)": r"blk.\1.\2"}``. The first that matches wins. Scales
         go with their weights.
     **options
-        Those of `cast`: saturate, round_mode, ...
+        The options of `cast`: saturate, round_mode, ...
 
     Returns
     -------
@@ -434,18 +434,18 @@ def plan(
 def convert(src: Path, dst: Path, *, to: TypeLike | ScaledFormat | Literal["same"] | None = None, rules: Rules = (),
             overwrite: bool = False, loss: bool = True, resume: Resume = False,
             threads: int | None = None, progress: Progress = None, **more: Unpack[PlanOptions]) -> Losses:
-    """Converts a file of tensors: `plan`, which has the arguments, and `Plan.run`.
+    """Converts a file of tensors: it makes a `plan`, which documents the arguments, and runs it (`Plan.run`).
 
     Returns
     -------
     Losses
-        A dict of names and reports, what each tensor that was cast lost, which notebooks show as a table;
-        empty with ``loss=False``.
+        A dict of names and reports: what each tensor that was cast lost. Notebooks show it as a table. It
+        is empty with ``loss=False``.
 
     Raises
     ------
     ArgumentError
-        Also where the output exists and is not to be replaced.
+        Also if the output exists and `overwrite` is False.
     FileError, ContentsError, UnsupportedError
 
     Examples

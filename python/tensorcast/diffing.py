@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class DiffSide:
     """A tensor as its side has it.
 
-    `type` is None where the library does not know it, and of a weight that is held as codes and
-    scales, of which `layout` says how ("fp8-block"); `bytes` is what it takes in the file.
+    `type` is None if the library does not know it, and for a weight that is held as codes and scales;
+    `layout` then says how ("fp8-block"). `bytes` is what the tensor takes in the file.
     """
 
     name: str
@@ -40,12 +40,12 @@ class DiffSide:
 
 @dataclass(frozen=True)
 class TensorDiff:
-    """How a tensor of A stands to that of B.
+    """How a tensor of A compares with that of B.
 
-    `kind` is only_in_a, only_in_b, shape, incomparable (texts and numbers, say), values, same_values
-    or same_bytes; the last two are `equal`. Of `elements` that were compared `different` differ, the
-    first at the index `first` (in C's order; None where none does). `loss` has the figures of
-    numbers that are not the same bytes, A being the source and B the result.
+    `kind` is only_in_a, only_in_b, shape, incomparable (texts and numbers, say), values, same_values or
+    same_bytes; for the last two, `equal` is True. `elements` were compared and `different` of them differ;
+    `first` is the index of the first one that does, in C's order, or None. `loss` has the figures for
+    numbers that are not the same bytes, with A as the source and B as the result.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class TensorDiff:
 
     @property
     def name(self) -> str:
-        """That of A, or of a tensor that is only in B that of B."""
+        """The name in A, or in B if the tensor is only there."""
         side = self.a or self.b
         assert side is not None
         return side.name
@@ -78,7 +78,7 @@ class Diff:
     tensors : list of TensorDiff
         The worst first.
     notes : list of str
-        What should be known, a line each.
+        What you should know, a line for each thing.
     """
 
     def __init__(self, equal: bool, tensors: list[TensorDiff], notes: list[str]) -> None:
@@ -93,7 +93,7 @@ class Diff:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many tensors, by kind; kinds of which there are."""
+        """How many tensors there are of each kind that occurs."""
         counts: dict[str, int] = {}
         for one in self.tensors:
             counts[one.kind] = counts.get(one.kind, 0) + 1
@@ -106,7 +106,7 @@ class Diff:
         raise KeyError(name)
 
     def to_frame(self) -> pd.DataFrame:
-        """The tensors as a pandas.DataFrame by `name`, the worst first: how each stands, both sides' types and
+        """The tensors as a pandas.DataFrame by `name`, the worst first: their kind, both sides' types and
         shapes, how many elements differ, and the figures of their loss.
 
         Raises
@@ -154,28 +154,28 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
          threads: int | None = None, progress: Progress = None) -> Diff:
     """Compares the tensors of two files or directories by their values, in bounded memory.
 
-    Scales are applied; integers are compared as integers, all other numbers by value whatever their
-    types. NaN is the same as NaN, and -0 as +0.
+    Scales are applied. Integers are compared as integers, and all other numbers by value, whatever their
+    types. NaN equals NaN, and -0 equals +0.
 
     Parameters
     ----------
     a, b : path
-        Files that `open` takes, of any formats, or checkpoints' directories; URLs too.
+        Files that `open` takes, in any formats, or checkpoints' directories; URLs too.
     rename : mapping or pairs of str
-        Patterns of names of `a`, and the names by which those are looked for in `b`: a * stands for
-        what a * of the pattern matched, \\1 for a group of one that begins with ``re:``.
+        Patterns of names in `a`, and the names under which `b` has those tensors: a * stands for
+        what a * of the pattern matched, and \\1 for a group of one that begins with ``re:``.
     only, exclude : iterable of str
-        Patterns of the tensors that are compared, and of those that are not, as `plan` has them.
+        Patterns of the tensors that are compared, and of those that are not, as in `plan`.
     ignore_scales : bool
         Compare codes and scales as they are stored.
     assume_type, root
-        As `open`, each for whichever of the two it suits.
+        As in `open`, each for whichever of the two it suits.
     root_of_b : str, optional
-        Where `b` has another root than `a`.
+        The root of `b`, if it differs from that of `a`.
     allow_hard_links, storage_options
-        As `open`.
+        As in `open`.
     threads, progress
-        As `Plan.run`.
+        As in `Plan.run`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""tensorcast raises `Error`, by subclasses that are Python's own errors too.
+"""tensorcast raises `Error`, in subclasses that are also Python's own errors.
 
 The text is one line: what is wrong, where, and what to do. Texts from files are escaped in it.
 
@@ -17,11 +17,11 @@ class Error(Exception):
     Attributes
     ----------
     code : int or None
-        The library's number for the kind: TENSORCAST_BAD_INPUT and so on, of its C header. None
-        where Python's part refused before the library was asked.
+        The library's number for the kind of error, such as TENSORCAST_BAD_INPUT in its C header. None
+        if the package's Python refused before it asked the library.
     remedy : str or None
-        What else could have been asked for, where that lifts the refusal: "allow_overwriting",
-        "choose_one_tensor", "match_rule" ... The text says by which argument.
+        What else you could ask for, if that helps: "allow_overwriting", "choose_one_tensor",
+        "match_rule" ... The text names the argument.
     subject : str or None
         What was refused, as it was given: a file's path, a tensor's name, a pattern.
     """
@@ -32,23 +32,23 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """What was asked for cannot be: an unknown type or option, shapes that differ."""
+    """What was asked for is impossible: an unknown type or option, shapes that differ."""
 
 
 class KindError(Error, TypeError):
-    """An object that is not of a kind that is taken: complex numbers, structures, dates."""
+    """An object is not of a kind that is taken: complex numbers, structures, dates."""
 
 
 class RangeError(Error, OverflowError):
-    """A number or a size outside what a type holds, where no option says what to do then."""
+    """A number or a size is outside what a type holds, and no option says what to do then."""
 
 
 class FileError(Error, OSError):
     """The system refused: a file is missing, may not be read, or its disk is full.
 
-    `errno` and `filename` are the system's number and the file, where there is one; then the error is
-    Python's own of that number too: FileNotFoundError, PermissionError, IsADirectoryError,
-    NotADirectoryError, FileExistsError.
+    `errno` and `filename` are the system's number and the file, if there are any. The error is then also the one
+    that Python has for this number: FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError,
+    FileExistsError.
     """
 
     def __str__(self) -> str:
@@ -60,15 +60,15 @@ class ContentsError(Error, ValueError):
 
 
 class UnsupportedError(Error, ValueError):
-    """Legal, but not done here: an unknown format, an operator that is not a cast."""
+    """Legal, but not supported: an unknown format, an operator that is not a cast."""
 
 
 class InternalError(Error, RuntimeError):
-    """Nobody foresaw it: a fault of tensorcast, or of the threads that it was to have. Please report it."""
+    """A fault of tensorcast itself, or of the threads that it needs. Please report it."""
 
 
 def _line(error: OSError) -> str:
-    """The line alone: Python's own text has the number and the file once more."""
+    """The line alone: Python's own text would repeat the number and the file."""
     return BaseException.__str__(error) if error.errno is None else str(error.strerror)
 
 
@@ -92,8 +92,8 @@ class FileThereError(FileError, FileExistsError):
     pass
 
 
-# These refuse before the system is asked to do it: an output that exists, a directory where a file
-# is to be. Python's class stands first, which sets errno and filename.
+# Refused before the system is asked: an output that exists, a directory in the place of a file.
+# Python's class stands first, because it sets errno and filename.
 class OutputExistsError(FileExistsError, ArgumentError):
     __str__ = _line
 
@@ -110,7 +110,7 @@ class DirectoryContentsError(IsADirectoryError, ContentsError):
     __str__ = _line
 
 
-# Each number of the system's has a class that is Python's own for it too.
+# For each of the system's numbers, a class that is also Python's own for it.
 _OF_SYSTEM: dict[type[Error], dict[int, type[Error]]] = {
     FileError: {errno.ENOENT: FileMissingError, errno.EACCES: FileDeniedError, errno.EPERM: FileDeniedError,
                 errno.EISDIR: FileIsDirectoryError, errno.ENOTDIR: FileNotDirectoryError, errno.EEXIST: FileThereError},
@@ -121,7 +121,7 @@ _OF_SYSTEM: dict[type[Error], dict[int, type[Error]]] = {
 
 
 def first_line(error: BaseException, otherwise: str) -> str:
-    """What another library says of its error, in one line."""
+    """What another library says about its error, in one line."""
     return next(iter(str(error).splitlines()), "") or otherwise
 
 
@@ -136,7 +136,7 @@ def reworded(error: Error, line: str) -> Error:
 
 
 def refused(kind: type[Error], line: str, code: int, remedy: str | None, subject: bytes, number: int) -> Error:
-    """The error of a class for what the library refuses; `number` is the system's, or 0."""
+    """The error of a class for what the library refused; `number` is the system's, or 0."""
     made = _OF_SYSTEM.get(kind, {}).get(number)
     if number != 0 and (made is not None or issubclass(kind, OSError)):
         error = (made or kind)(number, line, os.fsdecode(subject))

@@ -20,13 +20,13 @@ from .types import STRING, TypeLike, type_name
 
 @dataclass(frozen=True)
 class Explanation:
-    """One value in one type. Exact numbers are texts, with every digit.
+    """One value in one type. Exact numbers are texts that have every digit.
 
     Attributes
     ----------
     to_type : str
     code : int or str
-        The result's bits; of string its text.
+        The result's bits; for string, its text.
     value : str
         The result's value.
     loss : str or None
@@ -37,7 +37,7 @@ class Explanation:
     ulp : float or None
         The unit in the last place of the result.
     error, relative_error, error_in_ulps : str or None
-        |source - value|, and over |source| and the ulp to 17 digits.
+        |source - value|, and the same divided by |source| and by the ulp, to 17 digits.
     others : list of dict
         What other options would give: option, value, code, loss.
     """
@@ -65,17 +65,17 @@ class Explanation:
 
 def explain(value: Any, to: TypeLike, *, from_type: TypeLike | None = None,
             **options: Unpack[CastOptions]) -> Explanation:
-    """What one value becomes in a type.
+    """Works out exactly what one value becomes in a type.
 
     Parameters
     ----------
     value : str, int, float, or an array or tensor of one element and no dimension
-        A decimal text; a number, whose every digit counts; or with `from_type` a code of it.
+        A decimal text; a number, of which every digit counts; or, with `from_type`, a code.
     to : type
     from_type : type, optional
-        `value` is a code of this type: its bits as an int.
+        The type that `value` is a code of: its bits as an int.
     **options
-        Those of `cast`.
+        The options of `cast`.
 
     Returns
     -------
@@ -84,9 +84,9 @@ def explain(value: Any, to: TypeLike, *, from_type: TypeLike | None = None,
     Raises
     ------
     ArgumentError
-        An unknown type or option, a text that is no number, an int that is no code.
+        An unknown type or option, a text that is not a number, an int that is not a code.
     KindError
-        More than one element, or an object that is no number.
+        More than one element, or an object that is not a number.
 
     Examples
     --------

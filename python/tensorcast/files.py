@@ -1,6 +1,6 @@
 """`open` reads tensors of safetensors, npy, npz, pb, onnx, torch and gguf files, and of directories, on demand.
 
-What is listed are a model's weights, as the model knows them; `TensorFile.raw` has what is stored.
+It lists a model's weights, as the model knows them; `TensorFile.raw` lists what is stored.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -30,7 +30,7 @@ _BUILT_IN = {"float32": 1, "float16": 10, "float64": 11, "bfloat16": 16}
 
 
 class NoTensorError(ArgumentError, KeyError):
-    """A name that the file does not have; also a KeyError, as of a mapping."""
+    """The file has no tensor of that name; also a KeyError, as a mapping raises."""
 
     __str__ = Exception.__str__  # KeyError's quotes the line
 
@@ -39,9 +39,9 @@ class NoTensorError(ArgumentError, KeyError):
 class TensorInfo:
     """A tensor as its file declares it.
 
-    `dtype` is the file's own word, `type` tensorcast's name or None where it has none; `nbytes`
-    what the elements take packed. Of a weight that is stored as codes and scales, `dtype` is the
-    layout, and `type` what it is read as.
+    `dtype` is the file's own word for the type, `type` is tensorcast's name, or None if it has none, and
+    `nbytes` is how many bytes the packed elements take. For a weight that is stored as codes and scales,
+    `dtype` is the layout, and `type` is what it is read as.
     """
 
     name: str
@@ -52,10 +52,10 @@ class TensorInfo:
 
 
 class Inspection(list[TensorInfo]):
-    """What a file declares: a list of `TensorInfo`, and a table in notebooks; `inspect` gives one."""
+    """What a file declares: a list of `TensorInfo`, which notebooks show as a table; `inspect` returns one."""
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas.DataFrame by `name`, with the columns of `TensorInfo` and how many `elements` there are.
+        """A pandas.DataFrame by `name`, with the columns of `TensorInfo` and the number of `elements`.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Inspection(list[TensorInfo]):
 
 
 class _Opened:
-    """A file, and what it stores by name; both views of it have it."""
+    """A file, and what it stores by name; both views of the file share it."""
 
     def __init__(self, path: str, core: Any, lent: sources.Lent, place: frameworks.Place, mmap: bool) -> None:
         self.path, self.core, self.lent, self.place, self.mmap = path, core, lent, place, mmap
@@ -122,7 +122,9 @@ class Tensors(Mapping[str, Any]):
     __hash__ = object.__hash__
 
     def get(self, name: str, default: Any = None, **how: Any) -> Any:
-        """As `get_tensor`; `default` where there is no tensor of that name. Raises as it does else."""
+        """Does what `get_tensor` does, but returns `default` if there is no tensor of that name. Raises the same
+        otherwise.
+        """
         check_options(how, "get", Tensors.get_tensor, CAST_OPTIONS)
         if name in self or how.get("ignore_scales") and name in self._opened.stored:
             return self.get_tensor(name, **how)
@@ -143,43 +145,43 @@ class Tensors(Mapping[str, Any]):
     def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
                    packed: Packed = False, loss: bool = False, threads: int | None = None,
                    ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any:
-        """Reads a tensor, cast piece by piece: no more memory than the result and some MiB.
+        """Reads a tensor and casts it piece by piece: that takes no more memory than the result and some MiB.
 
-        A weight that is stored as codes and scales is its values: code times scale, rounded once to
+        A weight that is stored as codes and scales is read as its values: code times scale, rounded once to
         the type, as `convert` writes them.
 
         Parameters
         ----------
         name : str
         to : type, optional
-            As `cast`. By default the file's own; of a weight of codes and scales the one that
-            config.json says the model is built in, or float32.
+            As in `cast`. By default it is the file's own type, and for a weight of codes and scales the one
+            that config.json says the model is built in, or float32.
         like : array, optional
-            Gives the type, the library and the device of the result.
+            The result has the type, the library and the device of this array.
         out : array, optional
-            Takes the result: a numpy array or a torch tensor of the CPU, of the tensor's shape, cast to
-            its type.
+            Takes the result: a numpy array or a torch tensor on the CPU, of the tensor's shape. The tensor
+            is cast to its type.
         packed, loss, threads, **options
-            As `cast`.
+            As in `cast`.
         ignore_scales : bool
-            Cast the bare codes where scales would be applied; `name` is one of `raw` then.
+            Cast the bare codes if scales would be applied; `name` is then one of `raw`.
 
         Returns
         -------
         array
-            Of the tensor's shape, in the library that `open` was told, or of `like`; `out` where it was
-            given; with ``loss=True`` a pair of it and a `LossReport`, in which a weight of codes and
-            scales is float64. A type that tensorcast does not know is read as its bytes,
+            An array of the tensor's shape, in the library that `open` was told, or that of `like`; or `out`,
+            if given. With ``loss=True``, a pair of it and a `LossReport`, in which a weight of codes and
+            scales counts as float64. A type that tensorcast does not know is read as its bytes, as
             one-dimensional uint8.
 
         Raises
         ------
         ArgumentError
-            The file has no such tensor (a KeyError too), or is closed.
+            The file has no such tensor (also a KeyError), or is closed.
         FileError
-            It cannot be read any more.
+            It can no longer be read.
         ContentsError, UnsupportedError
-            Also where a weight has scales that cannot be applied.
+            Also if a weight has scales that cannot be applied.
 
         Examples
         --------
@@ -210,17 +212,17 @@ class Tensors(Mapping[str, Any]):
 
     def get_slice(self, name: str, *, to: TypeLike | None = None, threads: int | None = None,
                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> reading.TensorSlice:
-        """A tensor of which parts are read, by an index: ``f.get_slice("w", to="bfloat16")[:, 128:256]``.
+        """A tensor of which you read parts by an index: ``f.get_slice("w", to="bfloat16")[:, 128:256]``.
 
         Parameters
         ----------
         name, to, threads, ignore_scales, **options
-            As `get_tensor`.
+            As in `get_tensor`.
 
         Raises
         ------
         ArgumentError, FileError, ContentsError, UnsupportedError
-            As `get_tensor`; an index beyond the end is an IndexError too.
+            As in `get_tensor`; for an index beyond the end the error is an IndexError too.
 
         Examples
         --------
@@ -240,8 +242,9 @@ class Tensors(Mapping[str, Any]):
             to, threads=arrays.thread_count(threads), options=dict(options), mmap=self._opened.mmap))
 
     def info(self, name: str) -> TensorInfo:
-        """What is known of a tensor before it is read; raises `ArgumentError`, a KeyError too, where
-        there is none of that name."""
+        """What is known of a tensor before it is read. Raises `ArgumentError`, also a KeyError, if there is none
+        of that name.
+        """
         one = self._listed().get(name) if isinstance(name, str) else None
         if one is None:
             one = self._find(name, None, False)
@@ -250,11 +253,11 @@ class Tensors(Mapping[str, Any]):
         return TensorInfo(one.name, one.dtype, type_name(number) if number else None, one.shape, nbytes)
 
     def infos(self) -> Inspection:
-        """Of all tensors, in the file's order."""
+        """What is known of all tensors, in the file's order."""
         return Inspection(self.info(name) for name in self)
 
     def to_frame(self) -> pd.DataFrame:
-        """What `infos` gives as a pandas.DataFrame.
+        """The result of `infos` as a pandas.DataFrame.
 
         Raises
         ------
@@ -264,20 +267,20 @@ class Tensors(Mapping[str, Any]):
         return self.infos().to_frame()
 
     def exponents(self, name: str, *, ignore_scales: bool = False) -> Exponents:
-        """How many values of a tensor have which exponent, as `tensorcast.exponents` of an array: all are
-        read, scales applied, in bounded memory.
+        """Counts how many values of a tensor have which exponent, as `tensorcast.exponents` does for an array.
+        All values are read, with scales applied, in bounded memory.
 
         Parameters
         ----------
         name, ignore_scales
-            As `get_tensor`.
+            As in `get_tensor`.
 
         Raises
         ------
         ArgumentError, FileError, ContentsError
-            As `get_tensor`.
+            As in `get_tensor`.
         UnsupportedError
-            Also of texts and of types that tensorcast does not know.
+            Also for texts and for types that tensorcast does not know.
 
         Examples
         --------
@@ -302,14 +305,14 @@ class Tensors(Mapping[str, Any]):
 
 
 class RawTensors(Tensors):
-    """What a file stores, under the file's own names: codes and scales too; `TensorFile.raw`."""
+    """What a file stores under the file's own names, codes and scales too: `TensorFile.raw`."""
 
 
 class TensorFile(Tensors):
-    """An open file of tensors: a mapping of the weights' names, as `open` gives it.
+    """An open file of tensors: a mapping from the weights' names, as `open` returns it.
 
-    Names are those that the model knows. A weight that is stored as codes and scales is one of them,
-    and is its values; what it is made of is not listed, and stands in `raw`.
+    The names are those that the model knows. A weight that is stored as codes and scales is listed once
+    and read as its values; its parts are not listed, but are found in `raw`.
 
     Examples
     --------
@@ -337,10 +340,10 @@ class TensorFile(Tensors):
             core = _core.TensorFile(where, number, flag(allow_hard_links, "allow_hard_links"),
                                     None if root is None else text(root, "root"))
             super().__init__(_Opened(where, core, lent, place, flag(mmap, "mmap")))
-            # What are weights is found when it is first asked for: many files' never is.
+            # Weights are found when they are first asked for: those of many files never are.
             self._weights: dict[str, reading.Stored] | None = None
             self._known: dict[str, str] = {}
-            self._refuses = True  # of some weight; known with the weights
+            self._refuses = True  # whether some weight is refused; known with the weights
             if select or exclude:
                 names = chosen(self.infos(), select, exclude)
                 self._weights = {name: one for name, one in self._listed().items() if name in names}
@@ -350,7 +353,7 @@ class TensorFile(Tensors):
             raise
 
     def close(self) -> None:
-        """Lets the file go; what was read stays. Raises nothing; reading then raises `ArgumentError`."""
+        """Closes the file; what was read stays. Raises nothing; reading from it then raises `ArgumentError`."""
         self._opened.core.close()
         self._opened.lent.close()
 
@@ -367,24 +370,24 @@ class TensorFile(Tensors):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """safetensors' __metadata__, a TensorProto's metadata_props, the keys of a GGUF file."""
+        """safetensors' __metadata__, a TensorProto's metadata_props, or the keys of a GGUF file."""
         return dict(self._opened.core.metadata())
 
     @property
     def notes(self) -> list[str]:
-        """What should be known of how the file was understood, a line each."""
+        """What you should know about how the file was understood, a line for each thing."""
         return list(self._opened.core.notes())
 
     @property
     def raw(self) -> RawTensors:
-        """The tensors as they are stored, codes and scales under their own names: a mapping of the same
-        kind, open as long as this."""
+        """The tensors as they are stored, with codes and scales under their own names: a mapping of the same
+        kind, open for as long as this one.
+        """
         return RawTensors(self._opened)
 
     @property
     def scaled(self) -> dict[str, str]:
-        """The weights that are stored as codes and scales, and how each is: the layout, and what
-        says so."""
+        """The weights that are stored as codes and scales, and for each one its layout and how that is known."""
         self._listed()
         return dict(self._known)
 
@@ -423,47 +426,47 @@ class TensorFile(Tensors):
 def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = None, select: Patterns = (),
          exclude: Patterns = (), mmap: bool = True, assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
          storage_options: Mapping[str, Any] | None = None) -> TensorFile:
-    """Opens a file of tensors, or a checkpoint's directory; reads its header alone.
+    """Opens a file of tensors, or a checkpoint's directory, and reads only its header.
 
-    What is listed are the weights by the names that the model has for them, scales applied and
-    packed ones decoded when they are read; `TensorFile.raw` lists what is stored.
+    It lists the weights, by the names that the model has for them. When they are read, scales are
+    applied and packed weights are decoded. `TensorFile.raw` lists what is stored.
 
     Parameters
     ----------
     path : path or URL
-        .safetensors, .npy, .npz, .pb, .onnx, .pt, .pth, .bin, .ckpt, .gguf, or a checkpoint's directory;
-        of this machine, or by a URL that fsspec opens (``hf://``, ``s3://``, ``gs://``, ``https://``),
-        of which only what is asked for is read.
+        A .safetensors, .npy, .npz, .pb, .onnx, .pt, .pth, .bin, .ckpt or .gguf file, or a checkpoint's
+        directory, on this machine or by a URL that fsspec opens (``hf://``, ``s3://``, ``gs://``,
+        ``https://``). By URL only what is asked for is fetched.
     framework : {"np", "pt", "jax"}
-        What tensors are read as: arrays of numpy, torch's tensors, or arrays of JAX.
+        Read tensors as numpy's arrays, torch's tensors or JAX's arrays.
     device : optional
-        Of torch or JAX: where they go, each once it is read ("cuda", "cuda:1", "gpu").
+        For torch and JAX: where each tensor goes once it is read ("cuda", "cuda:1", "gpu").
     select, exclude : str or iterable of str
-        Patterns of names, as `convert` has them: the weights that are listed, and those that are not.
+        Patterns of names, as in `convert`: the weights that are listed, and those that are not.
     mmap : bool
-        What is neither cast nor has scales is mapped from the file where it can be: nothing is read
-        before it is looked at, and what is written to an array is that array's own; but what others
-        write to the file meanwhile may be seen in it, and a file that they cut ends the process. False:
-        all that is read is a copy.
+        Map a tensor from the file if it can be, and is neither cast nor has scales. Nothing is then
+        read before you look at it, and writing to an array changes that array alone. But what others
+        write to the file meanwhile may be seen in it, and if they cut the file, the process ends. If
+        False, all that is read is a copy.
     assume_type : type, optional
-        Of npy files whose dtype does not say it (``<V1``, ``<V2``).
+        The type of npy files whose dtype does not say it (``<V1``, ``<V2``).
     allow_hard_links : bool
-        Of files that hold a model's data.
+        Read a model's data also from files that have hard links.
     root : str, optional
-        Of torch's files (.pt, .pth, .bin, .ckpt): the key of the dict that holds the tensors, or
+        For torch's files (.pt, .pth, .bin, .ckpt): the key of the dict that holds the tensors, or
         keys from the top on joined by dots; "." is the top itself.
     storage_options : mapping, optional
-        Of a URL: what fsspec's file system is made with (``{"anon": True}``).
+        For a URL: the options of fsspec's file system (``{"anon": True}``).
 
     Returns
     -------
     TensorFile
-        A mapping of names, and a context manager that closes the file.
+        A mapping from names to tensors, and a context manager that closes the file.
 
     Raises
     ------
     ArgumentError
-        Of a URL whose package is not installed, too; the line names it.
+        Also if a URL's package is not installed; the message names it.
     FileError, ContentsError, UnsupportedError
 
     Examples
@@ -483,7 +486,7 @@ def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = N
 @says_nearest
 def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike | None = None,
             root: str | None = None, storage_options: Mapping[str, Any] | None = None) -> Inspection:
-    """What a file of tensors stores, a list of `TensorInfo`; reads its header alone.
+    """Lists what a file of tensors stores, as `TensorInfo`; reads only its header.
 
     Raises
     ------

@@ -1,5 +1,5 @@
-"""Arrays of other libraries are read and made here. A library is imported only where it is asked for
-by name: an object of theirs can only come from where they are.
+"""Arrays of other libraries are read and made here. A library is imported only if it is asked for by
+name: its objects can only exist once it was imported.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,18 +24,19 @@ Memory = tuple[Array, int, tuple[int, ...], bool]
 
 @functools.cache
 def _name_of(number: int) -> str:
-    """What numpy calls a type, which takes it longer than a small tensor does."""
+    """What numpy calls a type; asking numpy takes longer than a small tensor does."""
     return str(_core.type_dtype(number).name)
 
 
 class _Torch:
-    """Tensors of torch are read, written and made by these, where the extension does not do it itself:
-    of a torch before 2.10, of subclasses and layouts of their own, and what is refused."""
+    """Reads, writes and makes those tensors of torch that the extension does not take itself: with a torch
+    before 2.10, of subclasses and layouts of their own, and what is refused.
+    """
 
     name = "torch"
     # numpy can look at elements of these types, whatever their bits mean.
     _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
-    _FLOAT4 = 23  # two to a byte, as torch has it
+    _FLOAT4 = 23  # torch packs two to a byte
 
     def has(self, x: Any) -> bool:
         tensor = getattr(sys.modules.get("torch"), "Tensor", None)
@@ -49,7 +50,7 @@ class _Torch:
             raise KindError(str(error)) from None
 
     def is_recorded(self, x: Any) -> bool:
-        """Whether a cast of it has to be an operator of torch's: it requires a gradient, or is traced."""
+        """Whether a cast of it has to be an operator of torch's, because it requires a gradient or is traced."""
         torch = sys.modules["torch"]
         if x.requires_grad and torch.is_grad_enabled():
             return True
@@ -79,7 +80,7 @@ class _Torch:
                             f"{first_line(error, 'torch refuses it')}") from error
 
     def read(self, x: Any) -> Memory:
-        """Its memory, not copied where numpy can look at it."""
+        """Its memory, not copied if numpy can look at it."""
         number, bits = self._memory(x)
         if number != self._FLOAT4:
             return bits.view(_core.type_dtype(number)), number, bits.shape, False
@@ -107,7 +108,7 @@ class _Torch:
             graph.increment_version(out)
 
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
-        """A tensor that has numpy's memory as its own."""
+        """A tensor whose memory is numpy's."""
         torch = sys.modules["torch"]
         made = np.asarray(made)
         if not made.dtype.isnative:
@@ -123,11 +124,11 @@ class _Torch:
         return self._of_bits(made, 0 if pack else number)
 
     def packs(self, number: int) -> bool:
-        """Whether its tensors of a type are packed as a stream is."""
+        """Whether its tensors of a type are packed as streams are."""
         return number == self._FLOAT4
 
     def of_stream(self, stream: Array, number: int, shape: tuple[int, ...]) -> Any:
-        """A tensor of elements of such a shape that has a packed stream's memory as its own."""
+        """A tensor of elements of this shape whose memory is that of a packed stream."""
         return self._of_bits(stream.reshape(self._pairs(shape)), number)
 
     @staticmethod
@@ -138,7 +139,7 @@ class _Torch:
         return (*shape[:-1], shape[-1] // 2)
 
     def _of_bits(self, bits: Array, number: int) -> Any:
-        """A tensor of what numpy has as integers of its width; 0: of these."""
+        """A tensor of a type from integers of its width; for number 0, of these integers."""
         torch = sys.modules["torch"]
         tensor = torch.from_numpy(bits)
         if number == 0:
@@ -154,7 +155,7 @@ class _Torch:
         return x.device
 
     def on_device(self, made: Any, device: Any) -> Any:
-        """The tensor on a device, by any of torch's names for it."""
+        """The tensor on a device, which may have any of torch's names for it."""
         try:
             return made.to(device)
         except (RuntimeError, AssertionError, TypeError) as error:  # no such device, or no memory
@@ -162,7 +163,7 @@ class _Torch:
 
 
 class _Jax:
-    """Arrays of jax are read and made by the same functions."""
+    """Reads and makes arrays of jax by the same functions."""
 
     name = "jax"
 
@@ -173,7 +174,7 @@ class _Jax:
     def type_of(self, x: Any) -> int:
         try:
             number = int(_core.dtype_number(np.dtype(x.dtype)))
-        except TypeError:  # keys of jax have a dtype of its own
+        except TypeError:  # jax's keys have a dtype of their own
             number = 0
         if number == 0:
             raise KindError(f"jax's {x.dtype} is not an element type of ONNX")
@@ -216,7 +217,7 @@ class _Jax:
         return next(iter(devices)) if len(devices) == 1 else x.sharding
 
     def on_device(self, made: Any, device: Any) -> Any:
-        """The array on one of jax's devices or shardings, or on a platform's ("gpu", "gpu:1")."""
+        """The array on one of jax's devices or shardings, or on a device of a platform ("gpu", "gpu:1")."""
         jax = sys.modules["jax"]
         try:
             if isinstance(device, str):
@@ -231,7 +232,7 @@ _FRAMEWORKS: tuple[_Torch | _Jax, ...] = (_Torch(), _Jax())
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether it is one of torch."""
+    """Whether it is a tensor of torch."""
     return isinstance(kind_of(x), _Torch)
 
 
@@ -242,7 +243,7 @@ def is_recorded(x: Any) -> bool:
 
 
 def kind_of(x: Any) -> _Torch | _Jax | None:
-    """The library of an array; None where it is numpy's, or numpy makes an array of it."""
+    """The library of an array; None if it is numpy's, or numpy makes an array of it."""
     if type(x) is np.ndarray:
         return None
     for framework in _FRAMEWORKS:
@@ -253,26 +254,26 @@ def kind_of(x: Any) -> _Torch | _Jax | None:
 
 @dataclass(frozen=True)
 class Place:
-    """Of which library results are to be, None being numpy, and on which of its devices."""
+    """The library that results are for, None being numpy, and the device there."""
 
     kind: _Torch | _Jax | None = None
     device: Any = None
 
     def packs(self, number: int) -> bool:
-        """Whether arrays of a type are packed there, and made by `of_stream`."""
+        """Whether this library packs arrays of a type, so that `of_stream` makes them."""
         return isinstance(self.kind, _Torch) and self.kind.packs(number)
 
     def of_stream(self, stream: Array, number: int, shape: tuple[int, ...]) -> Any:
-        """As `put`, of a packed stream of a type that is packed there."""
+        """Does what `put` does, with a packed stream of a type that this library packs."""
         assert isinstance(self.kind, _Torch)
         return self._placed(self.kind.of_stream(stream, number, shape))
 
     def put(self, made: Any, number: int, packed: bool) -> Any:
-        """The kind of array that numpy's memory is to be, which it has as its own where it can."""
+        """Turns numpy's memory into an array of this library, without a copy if possible."""
         return made if self.kind is None else self._placed(self.kind.wrap(made, number, packed))
 
     def _placed(self, wrapped: Any) -> Any:
-        """On the device."""
+        """The array on the device."""
         if self.device is None or self.kind is None:
             return wrapped
         return self.kind.on_device(wrapped, self.device)
@@ -283,13 +284,13 @@ _NAMES = {"np": "numpy", "numpy": "numpy", "pt": "torch", "torch": "torch", "pyt
 
 
 def place_of(like: Any) -> Place:
-    """That of an array."""
+    """The place of an array."""
     kind = kind_of(like)
     return Place() if kind is None else Place(kind, kind.device_of(like))
 
 
 def place_named(framework: Any, device: Any) -> Place:
-    """That of a library, which is imported, by its name."""
+    """The place of a library by its name; the library is imported."""
     name = _NAMES.get(framework) if isinstance(framework, str) else None
     if name is None:
         raise ArgumentError(f"framework is {framework!r}: give 'np', 'pt' or 'jax'")

@@ -1,4 +1,4 @@
-"""How the magnitudes of numbers lie: how many have which exponent, beside what types hold.
+"""How the magnitudes of numbers are distributed: how many have which exponent, beside what types hold.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,13 +17,14 @@ from .types import STRING, TypeLike, type_name
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-# The types that a histogram is held beside, the widest first.
+# The types that a histogram is compared with, the widest first.
 TYPES: tuple[str, ...] = _core.histogram_types
 
 
 class Window(NamedTuple):
-    """What a type holds, without a scale: smaller magnitudes than `zero_below` become zero, those from there to
-    `least_normal` keep fewer digits, and those beyond `greatest` are beyond."""
+    """What a type holds without a scale: magnitudes below `zero_below` become zero, those from there to
+    `least_normal` keep fewer digits, and those above `greatest` are beyond its range.
+    """
 
     type: str
     zero_below: float
@@ -32,7 +33,7 @@ class Window(NamedTuple):
 
 
 class Beyond(NamedTuple):
-    """How many numbers lie where in a type's window, as far as their exponents tell."""
+    """How many numbers lie in which part of a type's window, as far as their exponents tell."""
 
     type: str
     to_zero: int
@@ -47,13 +48,13 @@ class Exponents:
     Attributes
     ----------
     type : str
-        That of the numbers.
+        The type of the numbers.
     elements, zeros, not_finite : int
-        How many there are, of which so many are zero, or Inf and NaN.
+        How many numbers there are, how many of them are zero, and how many are Inf or NaN.
     first : int
-        The exponent of the first of `counts`.
+        The exponent that the first of `counts` is for.
     counts : tuple of int
-        Of the numbers of this exponent, and of those that follow.
+        How many numbers have this exponent, and each of the following ones.
 
     Examples
     --------
@@ -74,12 +75,12 @@ class Exponents:
     counts: tuple[int, ...]
 
     def beside(self, to: TypeLike) -> Beyond:
-        """How many of them a cast to a type, without a scale, makes zero, makes subnormal, and finds beyond its range.
+        """Counts how many of them a cast to a type, without a scale, makes zero, makes subnormal, and finds beyond its range.
 
         Raises
         ------
         ArgumentError
-            A type is unknown, or has no zero to lose numbers to: bool, float8e8m0 and string.
+            The type is unknown, or has no zero to lose numbers to: bool, float8e8m0 and string.
         """
         name = window(to).type
         return Beyond(name, *_core.zones_of(_core.type_number(name), self.first, self.counts))
@@ -111,7 +112,7 @@ class Exponents:
 
 
 def window(to: TypeLike) -> Window:
-    """What a type holds; raises `ArgumentError` of those that have no such window."""
+    """What a type holds; raises `ArgumentError` for types that have no such window."""
     name = type_name(to)
     if name in ("bool", "float8e8m0", "string"):
         raise ArgumentError(f"{name} has no range beside which exponents stand: give a type of numbers that has a zero")
@@ -119,31 +120,31 @@ def window(to: TypeLike) -> Window:
 
 
 def exponents_of(counts: Any, number: int) -> Exponents:
-    """What the extension has counted."""
+    """The exponents that the extension has counted."""
     return Exponents(type_name(number), *counts.figures())
 
 
 @says_nearest
 def exponents(x: Any, *, from_type: TypeLike | None = None, packed: bool | Literal["in"] = False,
               shape: Any = None) -> Exponents:
-    """How many numbers of an array have which exponent. `TensorFile.exponents` is the same of a file's tensor.
+    """Counts how many numbers of an array have which exponent. `TensorFile.exponents` does so for a tensor of a file.
 
     Parameters
     ----------
     x, from_type, packed, shape
-        As `cast`.
+        As in `cast`.
 
     Returns
     -------
     Exponents
-        Notebooks draw it; `plot_exponents` does with matplotlib.
+        Notebooks draw it; `plot_exponents` draws it with matplotlib.
 
     Raises
     ------
     ArgumentError, KindError, RangeError
-        As `cast`.
+        As in `cast`.
     UnsupportedError
-        Of texts.
+        `x` holds texts.
 
     Examples
     --------
@@ -165,7 +166,7 @@ _WIDTH, _HEIGHT, _LEFT, _BASE = 640, 170, 46, 140
 
 
 def _drawing(found: Exponents) -> str:
-    """Bars over powers of two, as SVG in the colours of the page that it stands in."""
+    """Bars over powers of two, as SVG in the colours of the page."""
     if not found.counts:
         return ""
     most, wide = max(found.counts), (_WIDTH - _LEFT) / len(found.counts)
@@ -174,7 +175,7 @@ def _drawing(found: Exponents) -> str:
              _words(_LEFT - 6, 14, "end", f"{100 * most / found.elements:.1f} %")]
     for place, count in enumerate(found.counts):
         left, exponent = _LEFT + place * wide, found.first + place
-        high = max(1.0, (_BASE - 6) * count / most) if count else 0.0  # a few are not none
+        high = max(1.0, (_BASE - 6) * count / most) if count else 0.0  # so that a few are seen
         if count:
             parts.append(f'<rect x="{left + wide * .06:.1f}" y="{_BASE - high:.1f}" width="{wide * .88:.1f}" height="{high:.1f}" '
                          f'fill="#4c8bd6"><title>2^{exponent}: {count:,}</title></rect>')

@@ -1,4 +1,4 @@
-"""`load_file` reads a file, or a checkpoint, as a dict.
+"""`load_file` reads a file or a checkpoint as a dict.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,7 +18,7 @@ from .types import STRING, TypeLike
 
 
 def is_cast(number: int, all_types: bool) -> bool:
-    """Whether a type is one of those that `to` is of."""
+    """Whether `to` applies to tensors of a type."""
     return number != 0 and number != STRING and (all_types or _core.type_row(number)["kind"] == "float")
 
 
@@ -28,36 +28,36 @@ def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, frame
               allow_hard_links: bool = False, root: str | None = None,
               storage_options: Mapping[str, Any] | None = None, progress: Progress = None,
               **options: Unpack[CastOptions]) -> dict[str, Any]:
-    """Reads a file, or all files of a checkpoint's directory: a dict of the weights as the model knows them.
+    """Reads a file, or all files of a checkpoint's directory, as a dict of the weights as the model knows them.
 
-    Scales are applied and packed weights decoded, each value rounded once. One tensor is read after the
-    other, on all cores: beside what is returned some MiB of memory are taken, and one tensor where
-    they go to another device. What stays as it is in the file is the file's memory, as `open` says.
+    Scales are applied and packed weights decoded, each value rounded once. Tensors are read one after the
+    other, on all cores. Beside what is returned this takes some MiB of memory, and room for one tensor
+    if they go to another device. A tensor that stays as it is in the file is the file's memory, as `open` says.
 
     Parameters
     ----------
     path : path or URL
-        As `open`.
+        As in `open`.
     to : type, optional
-        Of floating tensors, weights of codes and scales among them; the others stay as they are. By
-        default each is of the file's own type, weights of codes and scales of the one that config.json
-        says the model is built in, or float32.
+        The type of floating tensors, also of weights stored as codes and scales; the others stay as
+        they are. By default tensors keep the file's own type, and weights of codes and scales get the one
+        that config.json says the model is built in, or float32.
     framework : {"np", "pt", "jax"}
-        Arrays of numpy, torch's tensors or arrays of JAX.
+        Read them as numpy's arrays, torch's tensors or JAX's arrays.
     device : optional
-        Of torch or JAX, as `open`.
+        For torch and JAX, as in `open`.
     select, exclude : str or iterable of str
-        Patterns of names, as `convert` has them: those that are read, and those that are not.
+        Patterns of names, as in `convert`: the weights that are read, and those that are not.
     all_types : bool
         Cast integers and bool too.
     ignore_scales : bool
-        Read what is stored, codes and scales under their own names.
+        Read what is stored: codes and scales, under their own names.
     threads, **options
-        As `cast`.
+        As in `cast`.
     mmap, assume_type, allow_hard_links, root, storage_options
-        As `open`.
+        As in `open`.
     progress : bool, callable or tqdm, optional
-        As `Plan.run`, tensor by tensor, in bytes of the file.
+        As in `Plan.run`, told tensor by tensor, in bytes of the file.
 
     Returns
     -------
@@ -67,9 +67,9 @@ def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, frame
     Raises
     ------
     ArgumentError
-        Also where a pattern matches nothing, or the framework is not installed.
+        Also if a pattern matches nothing, or the framework is not installed.
     FileError, ContentsError, UnsupportedError
-        Also where a weight has scales that cannot be applied.
+        Also if a weight has scales that cannot be applied.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The report of what a cast lost, which `loss` gives, and `cast` with ``loss=True``.
+"""The report of what a cast lost, from `loss` and from `cast` with ``loss=True``.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
 
 class LossReport:
-    """What a cast lost, exactly counted; docs/semantics.md, section 7, defines each figure.
+    """What a cast lost, counted exactly. docs/semantics.md, section 7, defines each figure.
 
     Attributes
     ----------
     from_type, to_type : str
-        Names of types; `from_type` is None where reports of several types were merged.
+        Names of types; `from_type` is None if reports of several types were merged.
     elements : int
     counts : dict of str to int
-        How many elements, by what happened to them. The first nine sum to `elements`: nan,
-        nan_lost, to_nan, exact, wrapped, to_infinity, to_limit, to_zero, rounded; beside them
-        to_subnormal, zero_sign_lost, undefined.
+        How many elements there are of each kind. The first nine kinds sum to `elements`: nan,
+        nan_lost, to_nan, exact, wrapped, to_infinity, to_limit, to_zero, rounded. Three more are
+        counted beside them: to_subnormal, zero_sign_lost, undefined.
     first : dict of str to dict
-        The first element of each kind that there is: its index in C's order, source and result as
+        The first element of each kind that occurs: its index in C's order, its source and result as
         floats, and their codes.
     max_abs_error, max_rel_error, rmse : float
-        Over the elements that are finite on both sides, `compared` of them; nan of none.
+        Over the elements that are finite on both sides, `compared` of them; nan if there are none.
     max_abs_example, max_rel_example : dict or None
     snr_db : float
-        10 log10(sum x² / sum (x - y)²) of these; inf where all of them are exact, nan where there are
-        none or the squares leave float64.
+        10 log10(sum x² / sum (x - y)²) over the same elements; inf if all of them are exact, nan if
+        there are none or the squares leave float64.
     sum_squares, sum_squared_error : float
     amax, smallest_nonzero : float
-        Of the finite elements of the source; nan of none.
+        Over the finite elements of the source; nan if there are none.
     compared, finite : int
     verdict : {"good", "poor", "lost"}
     gain_db : float or None
-        Of a conversion whose scales were searched for: by how much the plain rule's errors are larger.
+        If a conversion searched for its scales: by how much the plain rule's errors are larger.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class LossReport:
         self._fields: dict[str, Any] = {**meter.report(), "gain_db": gain_db}
 
     def __getattr__(self, name: str) -> Any:
-        if name in LossReport.__slots__:  # not set yet, where it is unpickled without its state
+        if name in LossReport.__slots__:  # not set yet, when it is unpickled without its state
             raise AttributeError(name)
         try:
             return self._fields[name]
@@ -93,22 +93,22 @@ class LossReport:
         return sorted({*object.__dir__(self), *self._fields})
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as numbers, texts and dicts that json takes; None for what is not finite."""
+        """All figures as numbers, texts and dicts that json takes; what is not finite is None."""
         figures: dict[str, Any] = _finite(self._fields)
         return figures
 
     def merge(self, other: LossReport) -> LossReport:
-        """One report of what two report; every figure is as if it had been one cast.
+        """Merges two reports into one, whose figures are as if it had been one cast.
 
-        The indices in `first` and of the examples stay those of the part in which the element is;
-        of two parts `first` takes the lower.
+        The indices in `first` and in the examples stay those of the part in which the element is; for a
+        kind that both parts have, `first` takes the lower index.
 
         Raises
         ------
         ArgumentError
-            Destinations or options differ, or one is of `diff`.
+            Destinations or options differ, or a report is from `diff`.
         KindError
-            `other` is no report.
+            `other` is not a report.
 
         Examples
         --------
@@ -131,11 +131,11 @@ class LossReport:
         return _load, (self._meter.save(), self.gain_db)
 
     def __eq__(self, other: object) -> bool:
-        # Meters cannot be compared: one may hold open the last block, which the other has added. In texts
-        # NaN is NaN.
+        # Meters cannot be compared: one may hold open the last block, which the other has added. As texts,
+        # NaNs are equal.
         return isinstance(other, LossReport) and repr(self._fields) == repr(other._fields)
 
-    __hash__ = None  # type: ignore[assignment]  # two that are equal may come to differ in nothing
+    __hash__ = None  # type: ignore[assignment]  # as of every class that defines __eq__
 
     def __repr__(self) -> str:
         inexact = self.elements - self.counts["exact"] - self.counts["nan"]
@@ -150,7 +150,7 @@ class LossReport:
         return "∞" if self.snr_db == math.inf else f"{self.snr_db:.1f} dB"
 
     def to_frame(self) -> pd.DataFrame:
-        """The figures as one row of a pandas.DataFrame, the counts each in a column of its own.
+        """The figures as one row of a pandas.DataFrame, with each count in a column of its own.
 
         Raises
         ------
@@ -177,7 +177,7 @@ def _finite(figures: Any) -> Any:
 
 
 def _where(example: dict[str, Any] | None) -> str:
-    """The first element of a kind, or the one of an extreme: its place, and what became of it."""
+    """The first element of a kind, or the one at an extreme: its place, and what became of it."""
     if example is None:
         return ""
     place = f"[{example['index']:,}]"
@@ -191,8 +191,9 @@ _TAKEN = (("→ zero", ("to_zero",)), ("at the limit", ("to_limit",)), ("→ Inf
 
 
 class Losses(dict[str, LossReport]):
-    """What several casts lost, by the tensors' names, or by the types' where `loss` was asked for several:
-    a dict, and a table in notebooks.
+    """What several casts lost: a dict, which notebooks show as a table.
+
+    Its keys are the tensors' names, or the types' names if `loss` was asked about several types.
 
     Examples
     --------
@@ -206,13 +207,13 @@ class Losses(dict[str, LossReport]):
     """
 
     def worst_first(self) -> list[tuple[str, LossReport]]:
-        """The pairs of a name and its report, by verdict and SNR."""
+        """The pairs of a name and its report, sorted by verdict and SNR, the worst first."""
         return sorted(self.items(), key=lambda each: (
             _WORST_FIRST[each[1].verdict], -math.inf if math.isnan(each[1].snr_db) else each[1].snr_db))
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas.DataFrame of all figures: a row for each report, in the order of the dict, by `name`; each
-        count in a column of its own.
+        """All figures as a pandas.DataFrame by `name`: a row for each report, in the order of the dict, and
+        each count in a column of its own.
 
         Raises
         ------
@@ -248,7 +249,7 @@ def _casts(count: int) -> str:
 
 
 def _columns(reports: Iterable[LossReport]) -> Mapping[str, list[Any]]:
-    """The figures of reports, each a column; the counts too. Examples, which are dicts, stay behind."""
+    """The figures of reports, a column for each, and one for each count. Examples, which are dicts, are left out."""
     given = list(reports)
     kinds = _core.LossMeter(1, 1, {}).report()["counts"]
     columns: dict[str, list[Any]] = {}
@@ -262,7 +263,7 @@ def _columns(reports: Iterable[LossReport]) -> Mapping[str, list[Any]]:
 
 
 class Figures:
-    """Stands for the meter of a report of which only the figures are known."""
+    """Stands in for the meter of a report of which only the figures are known."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._fields = fields

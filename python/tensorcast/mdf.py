@@ -1,15 +1,16 @@
-"""This is MDF's `cast`, dropped in: https://mdf.readthedocs.io, `modeci_mdf`.
+"""A drop-in for MDF's `cast` (https://mdf.readthedocs.io, `modeci_mdf`).
 
     import tensorcast.mdf
     tensorcast.mdf.install()          # onnx::Cast and onnx::CastLike of MDF's engine are ours
     with tensorcast.mdf.install(mode="exact"): ...
 
-`cast` and `castlike` take what `modeci_mdf.functions.onnx.cast` and `.castlike` take, without MDF
-too. Two modes:
+`cast` and `castlike` take what `modeci_mdf.functions.onnx.cast` and `.castlike` take, also without
+MDF. There are two modes:
 
 "compatible"
-    What MDF 0.4.15 does to a number: int32 becomes int64 and float64 float32 before the cast, and
-    in graphs a float32 result float64 after it. To string floats are printed as ONNX Runtime does.
+    What MDF 0.4.15 does to a number: before the cast int32 becomes int64 and float64 becomes
+    float32, and in graphs a float32 result becomes float64 after it. Floats are printed to string as
+    ONNX Runtime prints them.
 "exact"
     Neither: what was given is cast, and the result has the type that was asked for.
 
@@ -46,7 +47,7 @@ __all__ = ["Installed", "Mode", "cast", "castlike", "install", "installed_mode",
 Mode = Literal["compatible", "exact"]
 
 _MODES = get_args(Mode)
-# They take what is given by position in this order, as MDF's own do.
+# Arguments by position are taken in this order, as in MDF's own functions.
 _CAST = (("input",), ("to", "saturate", "round_mode"))
 _CASTLIKE = (("input", "target_type"), ("saturate", "round_mode"))
 
@@ -60,7 +61,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 
 def _bind(operator_name: str, names: tuple[tuple[str, ...], tuple[str, ...]],
           args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by name: inputs that no keyword gives take the first by position, then attributes."""
+    """Arguments by name. Those given by position go first to inputs that no keyword gives, then to attributes."""
     inputs, attributes = names
     bound = dict(kwargs)
     for name in bound:
@@ -80,7 +81,7 @@ def _bind(operator_name: str, names: tuple[tuple[str, ...], tuple[str, ...]],
 
 
 def _number(node: ast.AST) -> Any:
-    """What an expression of whole numbers gives; raises ValueError where it is none."""
+    """The value of an expression of whole numbers; raises ValueError if it is not one."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return node.value
     kind = type(getattr(node, "op", None))
@@ -92,7 +93,7 @@ def _number(node: ast.AST) -> Any:
 
 
 def _type_of_text(text: str) -> int:
-    """The number of a type by its name, or as an expression: "7", "7.0", "3+4"."""
+    """The number of a type, from its name or from an expression: "7", "7.0", "3+4"."""
     try:
         return _core.type_number(text)
     except ArgumentError as error:
@@ -108,7 +109,7 @@ def _type_of_text(text: str) -> int:
 
 
 def _type(to: Any) -> int:
-    """ONNX's number of `to`, in every way in which MDF's files and callers write it."""
+    """ONNX's number of `to`, in all the ways in which MDF's files and callers write it."""
     if isinstance(to, str):
         return _type_of_text(to)
     if isinstance(to, (list, tuple, np.ndarray)):
@@ -123,7 +124,7 @@ def _type(to: Any) -> int:
 
 
 def _array(x: Any, mode: str) -> Any:
-    """An input as MDF makes it numpy's array: numbers alone become vectors of one."""
+    """An input as the numpy array that MDF makes of it: a bare number becomes a vector of one."""
     source = read(x, None, False, None)
     if source.packed:  # float32 holds every value of what is packed
         array = _cast(source.array, _FLOAT32, from_type=source.number, shape=source.shape, packed=True)
@@ -164,24 +165,24 @@ def _mode(mode: str | None) -> str:
 
 
 def cast(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
-    """MDF's `modeci_mdf.functions.onnx.cast`: ``cast(x, 7)``, ``cast(input=x, to="7")``.
+    """Does what MDF's `modeci_mdf.functions.onnx.cast` does: ``cast(x, 7)``, ``cast(input=x, to="7")``.
 
     Parameters
     ----------
     input : array_like
         What MDF takes: arrays, lists, numbers, torch tensors.
     to : type
-        ONNX's number as MDF's files have it (7, "7", 7.0, [7], "3+4", True), or any name that
+        ONNX's number as MDF's files write it (7, "7", 7.0, [7], "3+4", True), or any name that
         `tensorcast.cast` takes.
     saturate, round_mode : optional
         ONNX's attributes of Cast-25.
     mode : {"compatible", "exact"}, optional
-        That of `install`, or "compatible".
+        By default the mode of `install`, or "compatible".
 
     Returns
     -------
     numpy.ndarray
-        Of input's shape; a number alone gives a vector of one.
+        Of input's shape; a bare number gives a vector of one.
 
     Raises
     ------
@@ -206,23 +207,23 @@ def cast(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
 
 
 def castlike(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
-    """MDF's `modeci_mdf.functions.onnx.castlike`: to the type of a second input.
+    """Does what MDF's `modeci_mdf.functions.onnx.castlike` does: casts to the type of a second input.
 
     Parameters
     ----------
     input, target_type : array_like
     saturate, round_mode, mode : optional
-        As those of `cast`.
+        As in `cast`.
 
     Returns
     -------
     numpy.ndarray
-        Of input's shape. In the compatible mode a target of float64 is float32 too, as in MDF.
+        Of input's shape. In the compatible mode a target of float64 also gives float32, as in MDF.
 
     Raises
     ------
     ArgumentError, KindError
-        As `cast`.
+        As in `cast`.
 
     Examples
     --------
@@ -241,13 +242,13 @@ def castlike(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
 
 @says_nearest
 def load(path: str | os.PathLike[str], *, types: TypeLike | Mapping[str, TypeLike] | None = None) -> Graph:
-    """The graph of an MDF model in JSON, YAML or BSON, as the tool reads it; without MDF.
+    """Reads an MDF model in JSON, YAML or BSON as a graph, as the tool does; it needs no MDF.
 
     Parameters
     ----------
     path : path
     types : type, or mapping of str to type, optional
-        Of the inputs to which the file gives none: one for all, or by the names of their ports.
+        The types of inputs for which the file gives none: one for all, or by the names of their ports.
 
     Returns
     -------
@@ -258,9 +259,9 @@ def load(path: str | os.PathLike[str], *, types: TypeLike | Mapping[str, TypeLik
     ArgumentError
         An input's type is not known.
     FileError, ContentsError
-        It cannot be read, or is no model of MDF.
+        The file cannot be read, or is not a model of MDF.
     UnsupportedError
-        A function that is no cast, constant or identity; what else docs/mdf.md lists.
+        A function is not a cast, constant or identity; docs/mdf.md lists what else is refused.
 
     Examples
     --------
@@ -298,7 +299,7 @@ def save(graph: Graph, path: str | os.PathLike[str], *, overwrite: bool = False)
         The file exists, or its ending is none of these.
     FileError
     KindError
-        What is given is no Graph.
+        What is given is not a Graph.
     UnsupportedError
         MDF has no way to write what the graph holds.
 
@@ -320,7 +321,7 @@ def save(graph: Graph, path: str | os.PathLike[str], *, overwrite: bool = False)
 
 # ------------------------------------------------------------------------------------ in MDF
 
-# The result of the last cast of this thread: what MDF's engine makes float64 of it is undone by it.
+# The result of this thread's last cast: MDF's engine makes float64 of it, and this undoes that.
 _last: contextvars.ContextVar[Any] = contextvars.ContextVar("last", default=None)
 _lock = threading.RLock()
 _mode_in_force: str | None = None
@@ -340,7 +341,7 @@ def _mdf() -> tuple[Any, Any, Any]:
 
 
 def _set(holder: Any, name: str, value: Any) -> None:
-    """Sets a member of a module or of a dict, and notes how it is undone."""
+    """Sets a member of a module or of a dict, and notes how to undo that."""
     members = holder if isinstance(holder, dict) else vars(holder)
     _undo.append(functools.partial(members.__setitem__, name, members[name]))
     members[name] = value
@@ -385,7 +386,7 @@ def _patch() -> None:
 
 
 class Installed:
-    """What `install` gives: a context manager at whose end all is as it was before."""
+    """What `install` returns: a context manager that restores the mode from before at its end."""
 
     def __init__(self, before: str | None) -> None:
         self._before = before
@@ -398,29 +399,29 @@ class Installed:
         with _lock:
             if self._before is None:
                 uninstall()
-            elif _mode_in_force is not None:  # not uninstalled within
+            elif _mode_in_force is not None:  # it was not uninstalled in between
                 _mode_in_force = self._before
 
 
 def installed_mode() -> str | None:
-    """The mode that MDF's engine casts in, or None where it is MDF's own; raises nothing."""
+    """The mode in which MDF's engine casts, or None if its casts are MDF's own; raises nothing."""
     return _mode_in_force
 
 
 @says_nearest
 def install(mode: Mode = "compatible") -> Installed:
-    """Makes MDF itself use `cast` and `castlike`: its functions, and `onnx::Cast` and
-    `onnx::CastLike` in graphs. For all threads, until `uninstall`, or as a context manager.
+    """Makes MDF itself use `cast` and `castlike`, in its functions and for `onnx::Cast` and
+    `onnx::CastLike` in graphs. This holds for all threads, until `uninstall`, or as a context manager.
 
     Parameters
     ----------
     mode : {"compatible", "exact"}
-        In "exact" a cast's float32 result also stays float32 in graphs.
+        In "exact", a cast's float32 result also stays float32 in graphs.
 
     Raises
     ------
     ImportError
-        Without MDF (``pip install 'tensorcast[mdf]'``).
+        MDF is not installed (``pip install 'tensorcast[mdf]'``).
 
     Examples
     --------
@@ -448,8 +449,7 @@ def _undo_all() -> None:
 
 
 def uninstall() -> None:
-    """Gives MDF its own functions back; where they are there already it does nothing, and raises
-    nothing."""
+    """Gives MDF its own functions back. If it has them already, this does nothing; raises nothing."""
     global _mode_in_force
     with _lock:
         _undo_all()

@@ -11,19 +11,19 @@ from .arguments import count, says_nearest
 
 @says_nearest
 def result_memory(limit: int | None = None) -> dict[str, int]:
-    """How much memory of results that were given back is kept for the next, and may be.
+    """Says how much memory of past results is kept for new ones, and limits it.
 
-    The system's zeroing of new pages takes longer than a cast of them. So the memory of a result of
-    512 KiB or more, when nothing holds that any more, is kept for the next result of about its size,
-    numpy's, torch's and JAX's alike; the oldest goes back to the system where there is too much. What
-    is on huge pages, or kept beyond 512 MiB, the system may take when it needs it.
+    The system takes longer to zero new pages than a cast takes to fill them. So the memory of a result of
+    512 KiB or more, once nothing holds it any more, is kept for the next result of about its size, be it
+    numpy's, torch's or JAX's. If there is too much of it, the oldest goes back to the system. Memory on
+    huge pages, and what is kept beyond 512 MiB, the system may take back when it needs it.
 
     Parameters
     ----------
     limit : int, optional
-        From now on so many bytes are kept at most; what is more goes back at once. 0 keeps none. At
-        the start it is what the environment's TENSORCAST_RESULT_MEMORY says, else 4 GiB, at most an
-        eighth of the machine's memory.
+        Keep at most so many bytes from now on; what is more goes back at once, and 0 keeps none. At the
+        start the limit is TENSORCAST_RESULT_MEMORY of the environment, else 4 GiB, but at most an eighth
+        of the machine's memory.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def result_memory(limit: int | None = None) -> dict[str, int]:
     Raises
     ------
     ArgumentError, KindError
-        A limit that is negative, or no int.
+        The limit is negative, or not an int.
 
     Examples
     --------

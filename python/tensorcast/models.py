@@ -1,4 +1,4 @@
-"""`optimize` stands here, and what every function needs that takes a model and arrays for its inputs.
+"""`optimize`, and what every function needs that takes a model and arrays for its inputs.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValueInfo:
-    """An input or an output: `shape` has None for sizes that are not known, and is None where the
-    rank is not."""
+    """An input or an output. `shape` has None for sizes that are not known, and is None if the rank is not
+    known.
+    """
 
     name: str
     type: str
@@ -42,8 +43,9 @@ def source_of(model: Any) -> str | bytes:
 
 
 def ordered_tensors(given: Any, infos: list[ValueInfo], what: str) -> list[Any]:
-    """Arrays by name or in order, as the extension takes them, one for each; None where one is left
-    out."""
+    """Arrays that are given by name or in order, one for each, as the extension takes them; None for those
+    that are left out.
+    """
     names = [info.name for info in infos]
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in names]
@@ -66,8 +68,8 @@ _REMOVED = ("rule", "op_type", "node", "output", "graph", "from_type", "to_type"
 class OptimizeReport:
     """What `optimize` did; docs/optimize.md has the rules.
 
-    `removed` has a dict for each node: rule, op_type, node, output, graph, from_type, to_type.
-    `kept` counts Casts that stay although a rule speaks of them, by the reason, with the
+    `removed` has a dict for each node that was removed: rule, op_type, node, output, graph, from_type,
+    to_type. `kept` counts the Casts that stay although a rule covers them, by the reason, which names the
     option that would let them go.
     """
 
@@ -109,23 +111,24 @@ class OptimizeReport:
 def optimize(model: Any, output: str | os.PathLike[str] | None = None, *, fold_all: bool = False,
              nan_payloads_may_change: bool = False, overwrite: bool = False,
              allow_hard_links: bool = False) -> Any:
-    """Takes out the Casts that change no bit of any output, of any model.
+    """Takes out of any model the Casts that change no bit of any output.
 
     Parameters
     ----------
     model : path, bytes or onnx.ModelProto
     output : path
-        Needed with a path, and only there.
+        Where to write the model; required if `model` is a path, and only then.
     fold_all : bool
-        Put in the model what each cast of a constant gives, even where it grows.
+        Put the result of each cast of a constant into the model, even if that makes it larger.
     nan_payloads_may_change : bool
+        Also take out Casts that change no more than the payload of a NaN.
     overwrite, allow_hard_links : bool
-        As `tensorcast.convert`.
+        As in `tensorcast.convert`.
 
     Returns
     -------
     OptimizeReport
-        Of a path. Of bytes or a ModelProto a pair: the same kind, and the report.
+        If `model` is bytes or a ModelProto, a pair: a model of the same kind, and the report.
 
     Raises
     ------

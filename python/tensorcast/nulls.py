@@ -1,7 +1,7 @@
-"""Elements that are missing: pyarrow's and polars' nulls, pandas' NA. They are refused.
+"""Elements that are missing (pyarrow's and polars' nulls, pandas' NA) are found and refused here.
 
-On the way to numpy these libraries make NaN of them, and floats of the integers beside them. A cast
-would go on with that, and give 0, without a word.
+On the way to numpy these libraries turn them into NaN, and the integers beside them into floats. A cast
+would silently go on with that, and give 0.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -30,23 +30,24 @@ def _columns(x: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _told(x: Any) -> tuple[Any, int | None]:
-    """What can be asked which of x's elements are missing, and how many that says are; None where it
-    does not say."""
+    """What can be asked which of x's elements are missing, and how many it says there are; None if it does
+    not say.
+    """
     if hasattr(getattr(x, "dtype", None), "pyarrow_dtype"):  # pandas' isna goes by null_count
         x = getattr(x, "array", x).__arrow_array__()
     kind = getattr(x, "type", None)
     stored = getattr(kind, "storage_type", kind)
     if type(stored).__name__ in ("DictionaryType", "RunEndEncodedType"):
-        # pyarrow's null_count leaves out those in their values, is_null does not.
+        # Their null_count in pyarrow leaves out nulls among the values; is_null does not.
         return x if stored is kind else x.cast(stored), None
     count = getattr(x, "null_count", None)
     return x, count() if callable(count) else count
 
 
 def _missing(x: Any) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """Which elements are missing, as numpy's bools; None where none can be, or x does not say."""
+    """Which elements are missing, as numpy's bools; None if none can be, or x does not say."""
     dtype = getattr(x, "dtype", None)
-    # What pandas holds in numpy's memory has NaN where numpy has it; so has what is sparse.
+    # What pandas holds in numpy's memory has NaN just where numpy has it; so does what is sparse.
     if isinstance(dtype, np.dtype) or isinstance(getattr(dtype, "subtype", None), np.dtype):
         return None
     x, count = _told(x)
@@ -55,12 +56,13 @@ def _missing(x: Any) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
     ask = getattr(x, "is_null", None) or getattr(x, "isna", None)
     if callable(ask):
         return np.asarray(ask(), np.bool_)
-    return None if count is None else np.ones(1, np.bool_)  # it counts them, and no more
+    return None if count is None else np.ones(1, np.bool_)  # it only counts them
 
 
 def _missing_inside(x: Any) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """The same of polars' arrays and structures, which count those alone that are missing as a
-    whole; in the order of numpy's elements."""
+    """The same for polars' arrays and structures, which count only those that are missing as a whole; in
+    the order of numpy's elements.
+    """
     kind = type(getattr(x, "dtype", None)).__name__
     if kind == "Array":
         return _missing_inside(x.explode())
@@ -77,8 +79,9 @@ def _refuse(x: Any, what: str, index: tuple[int, ...]) -> None:
 
 
 def refuse(x: Any, what: str = "x", depth: int = 0) -> None:
-    """Raises where an element of an array or a table is missing, and says which; of lists the arrays
-    down to `depth` are looked at."""
+    """Raises if an element of an array or a table is missing, and says which. In lists, arrays are looked
+    at down to `depth`.
+    """
     if isinstance(x, (np.ndarray, np.generic)):
         return
     if isinstance(x, (list, tuple)):

@@ -1,5 +1,5 @@
-"""Outputs of a plan that several processes write together: begun by one, joined by the others, committed by
-the first. docs/many_machines.md says what is promised of them.
+"""Outputs of a plan that several processes write together: one begins and commits them, the others join.
+docs/many_machines.md says what is promised of them.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -31,15 +31,15 @@ class Unit:
     Attributes
     ----------
     file : str
-        The path of the file; in a directory that is an output it is one of its shards.
+        The path of the file; in an output that is a directory, one of its shards.
     part, parts : int
-        Which of the units of this file it is, from 0 on.
+        Which unit of this file it is, counted from 0, and how many the file has.
     nbytes : int
-        Of the input's tensors.
+        How many bytes of the input's tensors it covers.
     for_creator : bool
-        Only the process that has begun the outputs can do it: strings.
+        Only the process that began the outputs can do it: it has strings.
     ranges : tuple of (int, int, int)
-        The index of a job in `Plan.jobs`, its first element, and how many.
+        For each range the index of a job in `Plan.jobs`, its first element, and how many.
     """
 
     file: str
@@ -58,14 +58,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class Part:
-    """What is left of a run of ranges: which they were, and what they lost. For `Outputs.commit`, in
-    another process too: it can be pickled.
+    """What `Outputs.run` returns: which ranges were run, and what they lost. `Outputs.commit` takes it, also in
+    another process, since it can be pickled.
 
     Attributes
     ----------
     ranges : tuple of (int, int, int)
     losses : tuple of (int, LossReport), or None
-        Of each range of a cast of numbers, with the index of its job; None where none was measured.
+        For each range of a cast of numbers, the index of its job and a report; None if nothing was measured.
     """
 
     ranges: tuple[Range, ...]
@@ -82,16 +82,16 @@ class PlanOfOutputs(Protocol):
 
 
 class Outputs:
-    """Outputs that are begun and not committed yet; `Plan.begin` and `Plan.join` give them.
+    """Outputs that were begun and are not committed yet, from `Plan.begin` or `Plan.join`.
 
-    Used in a ``with``, they are closed at its end, whatever happens: what was begun here and not
-    committed is removed then; what was joined is left to the process that has begun it.
+    Use them in a ``with``: they are closed at its end, whatever happens. What was begun here and not
+    committed is then removed; what was joined is left to the process that began it.
 
     Attributes
     ----------
     handle : str
-        A short text by which another process can `Plan.join`. UnsupportedError of outputs that one
-        process has to write: .npz files and models.
+        A short text by which another process can `Plan.join`. It raises UnsupportedError for outputs that
+        one process has to write: .npz files and models.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Outputs:
     def __init__(self, plan: PlanOfOutputs, core: Any, lock: threading.Lock) -> None:
         self._plan = plan
         self._core = core
-        self._lock = lock  # the plan's: it is run by one thread at a time
+        self._lock = lock  # the plan's, which one thread runs at a time
         self._process = os.getpid()
         self._handle: str | None = None
 
@@ -124,7 +124,7 @@ class Outputs:
 
     def run(self, what: Unit | Iterable[Range], *, loss: bool = True, threads: int | None = None,
             progress: Progress = None) -> Part:
-        """Reads, casts and writes a unit or ranges; they may be run again, with the same bytes.
+        """Reads, casts and writes a unit or ranges. They may be run again, which writes the same bytes.
 
         When it returns, the bytes are on their disk.
 
@@ -133,7 +133,7 @@ class Outputs:
         what : Unit or iterable of (job, first, elements)
             A range begins and ends at a multiple of 1,024 elements, or at the end of its job.
         loss, threads, progress
-            As `Plan.run`.
+            As in `Plan.run`.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class Outputs:
         ArgumentError
             There is no such range.
         FileError, ContentsError, UnsupportedError
-            Of files; also where outputs that were joined have been committed or removed since.
+            A file is refused; also if outputs that were joined have been committed or removed since.
         KeyboardInterrupt
             At Ctrl-C.
         """
@@ -159,24 +159,24 @@ class Outputs:
         return Part(ranges, found if measures else None)
 
     def commit(self, parts: Iterable[Part]) -> Losses:
-        """Gives the outputs their names, after every range of every job was run: `parts` says so.
+        """Gives the outputs their names, once every range of every job was run and is in `parts`.
 
         Parameters
         ----------
         parts : iterable of Part
-            What `run` gave here and in the processes that joined, in any order; each range once.
+            What `run` returned here and in the processes that joined, in any order, with each range once.
 
         Returns
         -------
         Losses
-            As `Plan.run`: the parts' merged; empty where none was measured.
+            As in `Plan.run`, merged from the parts; empty if nothing was measured.
 
         Raises
         ------
         ArgumentError
-            An element of a job is in no part, or in two; these outputs were joined.
+            An element of a job is in no part, or in two; or these outputs were joined.
         FileError
-            An input was rewritten meanwhile; the system refuses the name.
+            An input was rewritten meanwhile, or the system refuses the name.
         """
         given = list(parts)
         for part in given:
@@ -192,7 +192,7 @@ class Outputs:
         return self._merged(given)
 
     def close(self) -> None:
-        """Removes what was begun and is not committed. Nothing, the second time."""
+        """Removes what was begun and is not committed. A second call does nothing."""
         core, self._core = self._core, None
         if core is not None and os.getpid() == self._process:
             with self._lock:

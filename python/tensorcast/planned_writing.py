@@ -1,7 +1,7 @@
 """What `save_file` and `Writer` write by a conversion's plan: scaled and packed layouts, directories, GGUF.
 
-The tensors that were declared are lent to the library as a checkpoint of which nothing is there yet; the
-plan is made of it as of any other, and each of its jobs is run when what it reads was given.
+The declared tensors are lent to the library as a checkpoint that holds nothing yet. The plan is made
+from it as from any other, and each of its jobs runs once what it reads was given.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,7 +24,7 @@ from .types import Array, ScaledFormat
 _numbers = itertools.count(1)
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".onnx", ".npz", ".npy", ".pb", ".h5", ".msgpack",
             ".index.json")
-_MOST_BYTES = 256 << 20  # of a file beside the weights
+_MOST_BYTES = 256 << 20  # in a file beside the weights
 
 
 def _beside(config: Any) -> dict[str, bytes]:
@@ -53,7 +53,7 @@ def _beside(config: Any) -> dict[str, bytes]:
 
 
 class PlanRequest(NamedTuple):
-    """What a plan decides by."""
+    """What a plan is made from."""
 
     to: Any
     layout: str | None
@@ -64,8 +64,9 @@ class PlanRequest(NamedTuple):
 
 def request_of(target: str, to: Any, layout: str | None, rules: Any, config: Any,
                options: dict[str, Any], *, casts: bool) -> PlanRequest | None:
-    """What `save_file` and `Writer` are asked for, where that takes a plan. A file of plain types takes none; who
-    `casts` needs none for `to` either."""
+    """What `save_file` and `Writer` are asked for if that takes a plan, else None. A file of plain types takes none,
+    and if the caller `casts` by itself, `to` takes none either.
+    """
     is_plain_type = to is None or casts and not (isinstance(to, str) and to in ("same", *get_args(ScaledFormat)))
     is_plain = layout is None and not rules and config is None and is_plain_type
     if is_plain and not target.lower().endswith(".gguf") and options.keys() <= {*CAST_OPTIONS, "all_types"}:
@@ -80,7 +81,7 @@ def request_of(target: str, to: Any, layout: str | None, rules: Any, config: Any
 
 
 class PlannedOutput:
-    """The same to `Writer` as the extension's writer of plain files."""
+    """Takes the place of the extension's writer of plain files in `Writer`."""
 
     def __init__(self, path: str, declared: list[tuple[str, int, tuple[int, ...], Any]], metadata: dict[str, str],
                  overwrite: bool, request: PlanRequest) -> None:
@@ -97,7 +98,7 @@ class PlannedOutput:
         self._parts: list[Part] = []
         self._written: set[int] = set()
         places = {name: index for index, name in enumerate(self._names)}
-        self._needs: dict[int, set[int]] = {}  # of a tensor those that have to be there with it
+        self._needs: dict[int, set[int]] = {}  # for a tensor, those that have to be there with it
         self._jobs: dict[int, tuple[int, int, int]] = {}
         whole = {job: (job, first, elements) for unit in self._plan.units(2**63 - 1)
                  for job, first, elements in unit.ranges}
@@ -122,7 +123,7 @@ class PlannedOutput:
             return  # it is left out
         together = self._needs[index]
         is_ready = together <= self._written
-        # What waits for others may be another by then: it is the caller's memory.
+        # An array that waits for others is copied: the caller may change its memory meanwhile.
         self._lent.put(index, array if is_own or is_ready else array.copy())
         if is_ready:
             self._parts.append(self._outputs.run([self._jobs[each] for each in sorted(together)], loss=False,

@@ -1,6 +1,6 @@
-"""Drawings of what casts lose and of how magnitudes lie, with matplotlib, which is imported when one is asked for.
+"""Draws what casts lose and how magnitudes are distributed, with matplotlib, which is imported when a drawing is asked for.
 
-The figures are those of `Losses` and `Exponents`; nothing is measured here but what was not yet.
+The figures come from `Losses` and `Exponents`; only what was not yet measured is measured here.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -35,14 +35,14 @@ def _axes(ax: Axes | None, what: str, height: float) -> Axes:
 
 
 def _label(name: str) -> str:
-    """A name as a label, in which a $ begins no formula."""
+    """A name as a label, in which a $ does not begin a formula."""
     text = tables.plain(name)
     text = text if len(text) <= _LONGEST_NAME else "…" + text[1 - _LONGEST_NAME:]
     return text.replace("$", r"\$")
 
 
 def _lost(report: LossReport) -> str:
-    """What took values away, the most first."""
+    """What took values away, the most frequent first."""
     words = {"to_zero": "zero", "to_limit": "at the limit", "to_infinity": "Inf", "to_nan": "NaN", "wrapped": "wrapped",
              "nan_lost": "no longer NaN"}
     found = sorted(((report.counts[kind], text) for kind, text in words.items() if report.counts[kind]), reverse=True)
@@ -56,11 +56,11 @@ def plot_loss(losses: Mapping[str, LossReport] | LossReport, *, most: int = 40, 
     Parameters
     ----------
     losses : Losses or LossReport
-        What `convert` gives, or `loss` of several types; any dict of reports.
+        What `convert` returns, or `loss` for several types; any dict of reports does.
     most : int
-        How many are drawn; the title says how many there are.
+        How many to draw; the title says how many there are.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; else in a figure of its own.
+        Where to draw; by default in a figure of its own.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def plot_loss(losses: Mapping[str, LossReport] | LossReport, *, most: int = 40, 
     ArgumentError
         There is nothing to draw.
     KindError
-        These are no reports.
+        These are not reports.
     ImportError
         matplotlib is not installed.
 
@@ -101,7 +101,7 @@ def plot_loss(losses: Mapping[str, LossReport] | LossReport, *, most: int = 40, 
         ax.annotate(_lost(report), (end, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize="small")
     ax.set_yticks(range(len(worst)), [_label(name) for name, _ in worst], fontsize="small")
     ax.set_ylim(len(worst) - 0.5, -0.5)
-    ax.set_xlim(low, high * 1.45)  # what took values away stands behind the marks
+    ax.set_xlim(low, high * 1.45)  # room for what took values away, which stands behind the marks
     ax.set_xlabel("SNR, dB (more is better)")
     ax.grid(axis="x", alpha=0.3)
     for verdict in dict.fromkeys(report.verdict for _, report in worst):
@@ -115,18 +115,18 @@ def plot_loss(losses: Mapping[str, LossReport] | LossReport, *, most: int = 40, 
 
 @says_nearest
 def plot_exponents(x: Any, to: TypeLike | list[Any] | tuple[Any, ...] = (), *, ax: Axes | None = None) -> Axes:
-    """Draws how many numbers have which exponent, with matplotlib, and what of them lies outside a type's window.
+    """Draws how many numbers have which exponent, and which of them lie outside a type's window, with matplotlib.
 
-    The windows of several types are lines below, solid where values are normal, dotted where they are subnormal.
+    For several types, their windows are lines below, solid where values are normal, dotted where they are subnormal.
 
     Parameters
     ----------
     x : Exponents or array
-        What `exponents` or `TensorFile.exponents` gives; of an array it is counted.
+        What `exponents` or `TensorFile.exponents` returns; an array is counted first.
     to : type or list of types, optional
-        By default the seven narrower floating types that the tool's `inspect --histogram` has.
+        By default the seven narrower floating types of the tool's `inspect --histogram`.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; else in a figure of its own.
+        Where to draw; by default in a figure of its own.
 
     Returns
     -------
@@ -135,9 +135,9 @@ def plot_exponents(x: Any, to: TypeLike | list[Any] | tuple[Any, ...] = (), *, a
     Raises
     ------
     ArgumentError
-        No number has an exponent; a type is unknown, or is bool, float8e8m0 or string.
+        No number has an exponent; or a type is unknown, or is bool, float8e8m0 or string.
     KindError, UnsupportedError
-        As `exponents`.
+        As in `exponents`.
     ImportError
         matplotlib is not installed.
 
@@ -182,12 +182,12 @@ def _power(value: float) -> float:
 
 
 def _edges(one: Window, low: float, high: float) -> tuple[float, ...]:
-    """Where on the axis a type's values begin, are normal, and end."""
+    """Where on the axis a type's values begin, become normal, and end."""
     return tuple(min(max(_power(each), low), high) for each in (one.zero_below, one.least_normal, one.greatest))
 
 
 def _shade(ax: Axes, one: Window, found: Exponents, low: float, high: float) -> None:
-    """What of the axis is outside of a type's window, and what is subnormal in it, with the shares that are there."""
+    """Shades the parts of the axis where a type has no values or only subnormal ones, and writes their shares there."""
     beside = found.beside(one.type)
     zero, normal, limit = _edges(one, low, high)
     for begin, end, colour, words, number in ((low, zero, _COLOURS["lost"], "→ zero", beside.to_zero),
@@ -202,7 +202,7 @@ def _shade(ax: Axes, one: Window, found: Exponents, low: float, high: float) -> 
 
 
 def _lines(ax: Axes, windows: list[Window], found: Exponents, low: float, high: float, most: float) -> None:
-    """A line below the axis for each type, with the shares of what it does not hold behind it."""
+    """Draws a line below the axis for each type, with the shares of what it does not hold behind it."""
     step = 0.09 * most
     for place, one in enumerate(windows):
         y = -(place + 0.8) * step

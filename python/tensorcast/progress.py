@@ -1,4 +1,4 @@
-"""How far a run is, told to a callable or drawn as a bar.
+"""Tells a callable how far a run is, or draws that as a bar.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,9 +18,9 @@ from typing import Any, Literal, Protocol
 from .errors import ArgumentError
 from .tables import plain
 
-_PERIOD = 0.1  # seconds between two lines, as the tool's
+_PERIOD = 0.1  # seconds between two lines, as in the tool
 _BAR = 20  # columns
-_COLUMNS = 100  # where the stream does not say
+_COLUMNS = 100  # if the stream does not say
 _MOST_NAME = 60
 
 
@@ -32,13 +32,13 @@ class Bar(Protocol):
     def update(self, n: Any, /) -> Any: ...
 
 
-# What is told: nothing; a callable (bytes done, bytes in all, name); a bar of the caller's; True is one of our own.
+# Who is told: nobody; a callable (bytes done, bytes in all, name); a bar of the caller's; for True a bar of our own.
 Progress = bool | Callable[[int, int, str], object] | Bar | None
 
 
 @contextmanager
 def shown(progress: Progress, title: str = "") -> Iterator[Callable[[int, int, str], object] | None]:
-    """What a run calls with (bytes done, bytes in all, name), or None; what was drawn is finished at the end."""
+    """What a run calls with (bytes done, bytes in all, name), or None. What was drawn is finished at the end."""
     bar = _own_bar(title) if progress is True else None
     if bar is None:
         yield None if isinstance(progress, bool) else _callback(progress)
@@ -79,7 +79,7 @@ def _place() -> Literal["notebook", "terminal"] | None:
 
 
 def _own_bar(title: str) -> Any:
-    """A bar of tqdm's, where that is installed, else a line as the tool draws it; None where nobody would see it."""
+    """A bar of tqdm's if that is installed, else a line as the tool draws it; None if nobody would see it."""
     place = _place()
     if place is None:
         return None
@@ -94,12 +94,12 @@ def _own_bar(title: str) -> Any:
 
 
 class _Tqdm:
-    """A bar of tqdm's, made once it is known how much there is to do: a notebook's keeps its length from then on."""
+    """A bar of tqdm's, made once it is known how much there is to do, since a notebook's bar keeps the length it was made with."""
 
     def __init__(self, make: Callable[[int], Any]) -> None:
         self._make = make
         self._bar: Any = None
-        self._lock = threading.Lock()  # runs tell of themselves from any thread
+        self._lock = threading.Lock()  # a run may call from any thread
 
     def show(self, done: int, total: int, _: str) -> None:
         with self._lock:
@@ -114,13 +114,13 @@ class _Tqdm:
 
 
 class _Line:
-    """One line that is drawn over: a bar, the share, the speed, what is left, and the tensor."""
+    """One line that is drawn over: a bar, the share, the speed, the time left, and the tensor."""
 
     def __init__(self, stream: Any, place: Literal["notebook", "terminal"]) -> None:
         self._stream, self._place = stream, place
         self._lock = threading.Lock()  # as above
         self._began = self._drawn_at = time.monotonic()
-        self._width = 0  # of what stands there
+        self._width = 0  # how much of the line is drawn on
 
     def show(self, done: int, total: int, name: str) -> None:
         now = time.monotonic()
@@ -130,7 +130,7 @@ class _Line:
                 self._draw(_line(done, total, now - self._began, name))
 
     def close(self) -> None:
-        """In a notebook the last line stays; a terminal's is free for what is printed next."""
+        """In a notebook the last line stays; in a terminal it is cleared for what is printed next."""
         with self._lock:
             if self._place == "notebook" and self._width:
                 self._stream.write("\n")
@@ -170,7 +170,7 @@ def _line(done: int, total: int, seconds: float, name: str) -> str:
 
 
 def _bytes(count: float) -> str:
-    """As the tool says it: 1.5 GB."""
+    """A number of bytes as the tool says it: 1.5 GB."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

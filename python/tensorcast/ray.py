@@ -3,9 +3,9 @@
     import tensorcast as tc
     tc.ray.convert("/shared/model", "/shared/small", to="bfloat16")
 
-The files lie in a folder that every machine has under the same path. This process plans and makes the
-outputs under temporary names; tasks write them, unit by unit; this process alone gives them their names.
-docs/many_machines.md says what is promised, and what happens where machines fail. Ray is imported when
+The files lie in a folder that every machine has under the same path. This process plans, and makes the
+outputs under temporary names; tasks write them, unit by unit; then this process alone gives them their
+names. docs/many_machines.md says what is promised, and what happens if machines fail. Ray is imported when
 `convert` is called: ``pip install 'tensorcast[ray]'``.
 
 SPDX-License-Identifier: Apache-2.0
@@ -32,11 +32,11 @@ from .types import ScaledFormat, TypeLike
 
 __all__ = ["LostWorkerError", "convert"]
 
-_SECONDS_TO_STOP = 10.0  # what tasks get to end by themselves before their processes are ended
+_SECONDS_TO_STOP = 10.0  # for tasks to end by themselves before their processes are ended
 
 
 class LostWorkerError(Error, RuntimeError):
-    """Ray gave a unit up: its worker, or the machine, ended again and again; the line says what Ray said."""
+    """Ray gave up a unit because its worker or machine ended again and again; the message has what Ray said."""
 
 
 def convert(
@@ -54,47 +54,47 @@ def convert(
     task_options: Mapping[str, Any] | None = None,
     **more: Unpack[PlanOptions],
 ) -> Losses:
-    """Converts a file or a checkpoint's directory by tasks of a Ray cluster: same bytes, same reports as
-    `tensorcast.convert` gives.
+    """Converts a file or a checkpoint's directory by tasks of a Ray cluster, with the same bytes and reports as
+    `tensorcast.convert`.
 
-    Where Ray is not initialised, it is as ``ray.init()`` does it: in the cluster of RAY_ADDRESS, or in
-    this machine alone.
+    If Ray is not initialised, ``ray.init()`` does that: in the cluster of RAY_ADDRESS, or on this machine
+    alone.
 
     Parameters
     ----------
     src, dst : path
-        In folders that each machine of the cluster has under the same path. The output is a directory, or
-        a .safetensors, .npy, .pb or .gguf; src may be a URL, which each machine reads by itself.
+        Paths in folders that each machine of the cluster has under the same path. The output is a directory,
+        or a .safetensors, .npy, .pb or .gguf file. `src` may be a URL, which each machine reads by itself.
     to, rules, overwrite, loss
-        As `tensorcast.convert`.
+        As in `tensorcast.convert`.
     progress : bool, callable or tqdm
-        As `Plan.run`, unit by unit.
+        As in `Plan.run`, told unit by unit.
     cpus : int
-        What a task takes of its machine, and on how many threads it runs.
+        How many of its machine's CPUs a task takes, and how many threads it runs on.
     max_retries : int
-        How often Ray runs a unit again where its worker or its machine ended; -1: for ever.
+        How often Ray runs a unit again if its worker or its machine ended; -1 means for ever.
     unit_bytes : int
         About how much of the input a task takes.
     task_options : mapping, optional
-        More of ``ray.remote``'s options: "resources", "memory", "scheduling_strategy", "runtime_env" ...
+        More options of ``ray.remote``: "resources", "memory", "scheduling_strategy", "runtime_env" ...
     **more
         What else `plan` takes: only=, keep=, layout= ..., and the options of `cast`.
 
     Returns
     -------
     Losses
-        As `tensorcast.convert`.
+        As in `tensorcast.convert`.
 
     Raises
     ------
     ArgumentError, FileError, ContentsError
-        As `tensorcast.convert`. What a task meets has the unit and the machine before its line.
+        As in `tensorcast.convert`. If a task raised it, the line begins with the unit and the machine.
     UnsupportedError
-        The output can be written by one process alone (.npz, models); a machine has another tensorcast.
+        Only one process can write the output (.npz, models), or a machine has another tensorcast.
     LostWorkerError
         Workers of a unit ended more than `max_retries` times.
     ImportError
-        Without Ray (``pip install 'tensorcast[ray]'``).
+        Ray is not installed (``pip install 'tensorcast[ray]'``).
     KeyboardInterrupt
         At Ctrl-C. Whatever is raised, the tasks are ended, and every output is as it was.
 
@@ -153,8 +153,9 @@ class _Tasks:
         self.running: dict[Any, Unit] = {}
 
     def has_room(self) -> bool:
-        """Whether to start another. More wait in Ray than run, so that no machine idles, and a cluster that
-        grows by what waits does so; not many thousands, each of which would have to be cancelled."""
+        """Whether to start another. More tasks wait in Ray than run, so that no machine idles, and a cluster that
+        grows with what waits does so; but not many thousands, each of which might have to be cancelled.
+        """
         there: float = self._ray.cluster_resources().get("CPU", 0)
         return len(self.running) < max(64, 4 * there)
 
@@ -163,7 +164,7 @@ class _Tasks:
         self.running[named.remote(self._shared, unit.file, unit.ranges)] = unit
 
     def ended(self) -> list[tuple[Unit, Part]]:
-        """Waits for one or more, and gives what they found; raises what one of them raised."""
+        """Waits for one or more tasks, and returns what they found; raises what one of them raised."""
         # In short waits, so that Ctrl-C is heard at once.
         done: list[Any] = []
         while self.running and not done:
@@ -193,7 +194,7 @@ class _Tasks:
         return part
 
     def close(self) -> None:
-        """Ends what is running still, and waits for that: the outputs may be removed afterwards."""
+        """Ends what still runs, and waits for that: afterwards the outputs may be removed."""
         running = list(self.running)
         self.running.clear()
         for force in (False, True):
@@ -206,7 +207,7 @@ class _Tasks:
 
 
 class _Teller:
-    """How far the units are."""
+    """Tells how far the units are."""
 
     def __init__(self, units: list[Unit], tell: Callable[[int, int, str], object] | None) -> None:
         self._done, self._all, self._tell = 0, sum(unit.nbytes for unit in units), tell
@@ -218,7 +219,7 @@ class _Teller:
 
 
 def _whole_path(path: Any, what: str) -> str:
-    """From the root: workers have a working folder of their own. A URL is one from everywhere."""
+    """The path from the root, since workers have a working folder of their own. A URL is the same everywhere."""
     text = path_text(path, what)
     if sources.is_url(text):
         return text
@@ -239,7 +240,7 @@ def _version() -> str:
 
 
 def _shared(made: Plan, outputs: Outputs, measures: bool, cpus: int, storage_options: Any) -> dict[str, Any]:
-    """What every task is given; of Python's own types, which another version of the package reads too."""
+    """What every task is given, in Python's own types, which another version of the package can read too."""
     return {"version": _version(), "plan": made.to_json(), "handle": outputs.handle, "inputs": _states(made),
             "loss": measures, "threads": cpus, "storage_options": storage_options}
 
@@ -260,7 +261,7 @@ _last_plan: tuple[Any, Plan] | None = None
 
 
 def _run_unit(shared: dict[str, Any], file: str, ranges: Any) -> tuple[str, Part | Error]:
-    """What a task does: one unit. What is refused is returned, and not raised: Ray would say it in its own words."""
+    """What a task does: one unit. What is refused is returned, not raised, because Ray would put it in its own words."""
     place = os.uname().nodename
     try:
         if shared["version"] != _version():
@@ -282,7 +283,7 @@ def _joined(shared: dict[str, Any]) -> Outputs:
 
 
 def _plan_of(shared: dict[str, Any]) -> Plan:
-    """The plan, which the next task of this process most often has too."""
+    """The plan, which is most often that of this process's next task, too."""
     global _last_plan
     key = (shared["plan"], shared["inputs"], shared["storage_options"])
     if _last_plan is None or _last_plan[0] != key:

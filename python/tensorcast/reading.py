@@ -1,4 +1,4 @@
-"""One tensor of an open file, or a part of one, is read as an array of a library's own.
+"""Reads one tensor of an open file, or a part of one, as an array of any of the libraries.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,23 +19,24 @@ from .signatures import Packed
 from .types import STRING, Array, TypeLike, numpys_dtype
 
 _FLOAT64 = 11  # ONNX's number
-_AT_ONCE = 1 << 20  # elements of a part that does not stand in one piece
-_FEW = 1 << 14  # of a row: rows between those that are wanted are then not worth a call
+_AT_ONCE = 1 << 20  # elements read at once of a part that is not in one piece
+_FEW = 1 << 14  # elements; unwanted rows of fewer are read along with the wanted ones, which saves calls
 
 
 @dataclass(slots=True)
 class Stored:
-    """A tensor of a file as it is read. It is not changed; a frozen one takes thrice as long to make, and a
-    file may have 100,000."""
+    """A tensor of a file as it is read. It is not changed, but not frozen either: that takes three times as long to
+    make, and a file may have 100,000 tensors.
+    """
 
     name: str
-    index: int  # among the file's; of a scaled weight that of its codes
+    index: int  # among the file's tensors; for a scaled weight, its codes'
     dtype: str  # the file's word for its type
-    number: int  # ONNX's number of its type; 0: tensorcast has none
+    number: int  # ONNX's number of its type; 0 if tensorcast has none
     shape: tuple[int, ...]
     fortran: bool = False
-    scaled: bool = False  # its values are read, which are float64 before they are cast
-    usual: int = 0  # the type that it is read as where none is asked for
+    scaled: bool = False  # what is read is its values, as float64 before they are cast
+    usual: int = 0  # the type that it is read as if none is asked for
 
 
 class Wish(NamedTuple):
@@ -48,7 +49,7 @@ class Wish(NamedTuple):
     loss: bool = False
     threads: int | None = None
     options: dict[str, Any] | None = None  # those of casts
-    mmap: bool = False  # what is as it stands in the file may be the file's memory
+    mmap: bool = False  # what stays as it is in the file may be the file's memory
 
 
 def _numbers(core: Any, one: Stored, target: int, wish: Wish, meter: Any, memory: Array) -> None:
@@ -58,7 +59,7 @@ def _numbers(core: Any, one: Stored, target: int, wish: Wish, meter: Any, memory
 
 
 def as_it_is(core: Any, one: Stored, place: frameworks.Place) -> Any:
-    """The tensor as memory of its file, or None where it has to be read: the short way of most tensors."""
+    """The tensor as memory of its file, or None if it has to be read: the short way, which most tensors take."""
     if one.scaled or one.number == 0:
         return None
     made: Array | None = core.map(one.index, False)
@@ -68,7 +69,7 @@ def as_it_is(core: Any, one: Stored, place: frameworks.Place) -> Any:
 
 
 def _mapped(core: Any, one: Stored, target: int, wish: Wish, is_stream: bool) -> Array | None:
-    """A tensor of numbers as memory of its file, where it is to be as it stands there."""
+    """A tensor of numbers as memory of its file, if it is to be as it is there."""
     if not wish.mmap or wish.loss or one.scaled or target != one.number or is_stream and one.fortran:
         return None
     made: Array | None = core.map(one.index, is_stream)
@@ -76,7 +77,7 @@ def _mapped(core: Any, one: Stored, target: int, wish: Wish, is_stream: bool) ->
 
 
 def _made(core: Any, one: Stored, target: int, wish: Wish, meter: Any) -> Array:
-    """A tensor of numbers as an array of numpy's, whose memory is its own, or the file's."""
+    """A tensor of numbers as a numpy array, whose memory is its own or the file's."""
     is_stream = bool(wish.packed) and casting.packs(wish.packed) and arrays.bits_of(target) < 8
     if (mapped := _mapped(core, one, target, wish, is_stream)) is not None:
         return mapped
@@ -91,7 +92,7 @@ def _made(core: Any, one: Stored, target: int, wish: Wish, meter: Any) -> Array:
 
 
 def _into(core: Any, one: Stored, target: int, wish: Wish, meter: Any) -> None:
-    """A tensor of numbers in the memory of `out`."""
+    """Reads a tensor of numbers into the memory of `out`."""
     pack = casting.packs(wish.packed) and arrays.bits_of(target) < 8
     arrays.check_held(wish.out, target, pack)
     shape = (arrays.packed_bytes(target, math.prod(one.shape)),) if pack else one.shape
@@ -108,7 +109,7 @@ def _texts(core: Any, one: Stored) -> Array:
 
 
 def read(core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> Any:
-    """The tensor, or a pair of it and a LossReport; `TensorFile.get_tensor` says more."""
+    """The tensor, or a pair of it and a LossReport, as `TensorFile.get_tensor` says."""
     number = _FLOAT64 if one.scaled else one.number
     out, to = wish.out, wish.to
     packed = casting.packs(wish.packed)
@@ -162,7 +163,7 @@ def read(core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> Any:
 
 
 def count_exponents(core: Any, one: Stored) -> histograms.Exponents:
-    """The exponents of all values, a piece at a time."""
+    """The exponents of all values, counted a piece at a time."""
     number = _FLOAT64 if one.scaled else one.number
     if number in (0, STRING):
         raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, which has no exponents")
@@ -177,10 +178,10 @@ def count_exponents(core: Any, one: Stored) -> histograms.Exponents:
 
 
 class TensorSlice:
-    """A tensor of an open file of which parts are read: ``f.get_slice("w")[:, 128:256]``.
+    """A tensor of an open file of which you read parts: ``f.get_slice("w")[:, 128:256]``.
 
-    Indices are integers, slices and ``...``, as numpy's. What is read is what the part has, and what
-    stands between its rows where these are short; of strings, and in Fortran's order, all.
+    Indices are integers, slices and ``...``, as in numpy. What is read is the part, and what stands between
+    its rows if these are short. Strings, and tensors in Fortran's order, are read whole.
     """
 
     def __init__(self, core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> None:
@@ -191,7 +192,7 @@ class TensorSlice:
         return self._one.shape
 
     def get_shape(self) -> list[int]:
-        """The shape as safetensors' slices say it."""
+        """The shape as a list, as safetensors' slices give it."""
         return list(self._one.shape)
 
     def get_dtype(self) -> str:
@@ -213,7 +214,7 @@ class TensorSlice:
         if one.number == 0 and not one.scaled:
             raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, of which no parts are read: get it whole")
         whole = _mapped(self._core, one, target, self._wish, False)
-        if whole is not None:  # rows are the file's memory; what has gaps is copied
+        if whole is not None:  # rows are the file's memory; a part with gaps is copied
             part = whole[(*wanted, ...)]
             part = part if part.flags.c_contiguous else part.copy()
             return self._put(part, target)
@@ -223,7 +224,7 @@ class TensorSlice:
         else:
             part = self._part(wanted, target)
         if isinstance(part, np.ndarray) and part.base is not None and part.size < part.base.size:
-            part = part.copy()  # and lets go of what else was read
+            part = part.copy()  # which lets go of what else was read
         return self._put(part, target)
 
     def _put(self, part: Any, target: int) -> Any:
@@ -241,7 +242,7 @@ class TensorSlice:
         return made
 
     def _fill(self, made: Array, first: int, shape: tuple[int, ...], wanted: list[int | slice], target: int) -> None:
-        """Sets a part of the elements from `first` on, which have such a shape."""
+        """Sets a part of the elements from `first` on, which have the shape `shape`."""
         if all(isinstance(each, slice) and each.indices(size) == (0, size, 1)
                for each, size in zip(wanted[1:], shape[1:])):
             each = wanted[0] if shape else 0
@@ -269,9 +270,9 @@ class TensorSlice:
             made[begin:begin + len(some)] = block[(slice(None), *rest)]
 
     def _read(self, made: Array, first: int, target: int) -> None:
-        """As many elements as `made` has, from `first` on."""
+        """Reads as many elements as `made` has, from `first` on."""
         one = self._one
-        # Packed ones are read from a whole byte on.
+        # Packed elements are read from a whole byte on.
         lead = 0 if one.scaled or arrays.bits_of(one.number) >= 8 else first % 8
         memory = made
         if lead or not made.flags.c_contiguous:
@@ -287,7 +288,7 @@ def _shape(shape: tuple[int, ...], wanted: list[int | slice]) -> tuple[int, ...]
 
 
 def _indices(index: Any, one: Stored) -> list[int | slice]:
-    """One index for each dimension, integers from 0 on."""
+    """One index for each dimension, with integers counted from 0."""
     given = list(index) if isinstance(index, tuple) else [index]
     shape = one.shape
     dots = [place for place, each in enumerate(given) if each is Ellipsis]
@@ -317,4 +318,4 @@ def _indices(index: Any, one: Stored) -> list[int | slice]:
 
 
 class SliceError(ArgumentError, IndexError):
-    """An index beyond a tensor's end; also an IndexError, as of a sequence."""
+    """An index is beyond a tensor's end; also an IndexError, as a sequence raises."""

@@ -1,4 +1,4 @@
-"""`save_file` and `Writer` write arrays of a caller's to a file, whole or not at all.
+"""`save_file` and `Writer` write a caller's arrays to a file, whole or not at all.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -23,13 +23,13 @@ from .progress import Progress, shown
 from .signatures import Path, WriterOptions
 from .types import STRING, ScaledFormat, TypeLike, type_name
 
-# A tensor as the extension's writer takes it: name, ONNX's number of its type, shape, its texts or None.
+# A tensor as the extension's writer takes it: its name, ONNX's number of its type, its shape, its texts or None.
 _Declared = tuple[str, int, tuple[int, ...], Any]
 
 
 def _declared(tensors: Mapping[str, Any], name: str) -> tuple[int, tuple[int, ...]]:
-    """The type and the shape of one that is to be written."""
-    if isinstance(tensors, files.Tensors):  # which is not read for that
+    """The type and the shape of a tensor that is to be written."""
+    if isinstance(tensors, files.Tensors):  # not read for this
         info = tensors.info(name)
         if info.type is None:
             raise UnsupportedError(f"tensor {name!r} is {info.dtype}, which is not written from Python: "
@@ -48,7 +48,7 @@ def _source(x: Any, name: str) -> arrays.Source:
 
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Errors say of which tensor they are."""
+    """Errors name the tensor that they are about."""
     try:
         yield
     except (ArgumentError, KindError, UnsupportedError) as error:
@@ -56,7 +56,7 @@ def _named(name: str) -> Iterator[None]:
 
 
 def _unicode(value: Any, what: str) -> str:
-    """A text as files can have it: bytes that were no UTF-8 where it came from are taken back."""
+    """A text, if files can hold it; bytes that were not UTF-8 where it came from are let through."""
     try:
         text(value, what).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -71,7 +71,7 @@ def _said(metadata: Mapping[str, str] | None) -> dict[str, str]:
 
 def _opened(target: str, declared: list[_Declared], metadata: Mapping[str, str] | None, overwrite: bool,
             plan: PlanRequest | None) -> Any:
-    """What writes the tensors under another name first: the extension's writer of a file, or a plan's outputs."""
+    """What writes the tensors, under a temporary name at first: the extension's writer of a file, or a plan's outputs."""
     said, replaces = _said(metadata), flag(overwrite, "overwrite")
     if plan is not None:
         return PlannedOutput(target, declared, said, replaces, plan)
@@ -87,48 +87,48 @@ def save_file(tensors: Mapping[str, Any], path: Path, metadata: Mapping[str, str
               to: TypeLike | ScaledFormat | Literal["same"] | None = None, layout: str | None = None, rules: Rules = (),
               config: Mapping[str, Any] | Path | None = None, overwrite: bool = False, threads: int | None = None,
               progress: Progress = None, **options: Unpack[WriterOptions]) -> None:
-    r"""Writes arrays to a file, in the format that its ending says, or to a checkpoint's directory; whole, or
+    r"""Writes arrays to a file, in the format that its ending names, or to a checkpoint's directory, whole or
     not at all.
 
-    They are written one after the other, from where they are: what has gaps, or another order of
+    They are written one after the other, from where they are. An array with gaps, or with another order of
     bytes, is copied, one at a time. Elements of less than a byte are packed.
 
     Parameters
     ----------
     tensors : mapping of str to array
-        Arrays of numpy and JAX, torch's tensors, of the CPU; or what `open` gives, of which one
+        Arrays of numpy and JAX, and torch's tensors, on the CPU; or what `open` returns, from which one
         tensor is read after the other.
     path : path
-        .safetensors, .npz, or of one tensor .npy or .pb. With any of `layout`, `rules`, `config` and what
-        `convert` has beside these also a directory, with an index where it has several files, or a .gguf.
+        A .safetensors or .npz file; for one tensor also .npy or .pb. With `layout`, `rules`, `config` or
+        an option of `convert` also a .gguf, or a directory, with an index if it has several files.
     metadata : mapping of str to str, optional
-        Of .safetensors and .pb.
+        For .safetensors and .pb.
     to : type, optional
-        Of floating tensors: they are cast as they are written.
+        Floating tensors are cast to this type as they are written.
     layout : str, optional
-        What weights become: "fp8-block", "nvfp4", "q8_0" or another scaled format, in its usual names; or
-        with `to` whose names they get: ``to="int4-group", layout="gptq"``.
+        What weights become: "fp8-block", "nvfp4", "q8_0" or another scaled format, in its usual names. With
+        `to`, it says whose names they get: ``to="int4-group", layout="gptq"``.
     rules, **options
-        As `convert`, whose decisions they are: which tensors are weights, what they are called, what
-        config.json says of them; among them those of `cast`.
+        As in `convert`, which decides the same way what tensors are weights, what they are called, and
+        what config.json says of them. The options of `cast` are among them.
     config : mapping or path, optional
-        Of a directory: its config.json; or the directory of a model, whose config.json, tokenizer and
-        other files beside the weights are copied.
+        For a directory: its config.json, or the path of a model's directory, whose config.json,
+        tokenizer and other files beside the weights are copied.
     overwrite : bool
         Replace what exists.
     threads
-        As `cast`.
+        As in `cast`.
     progress : bool, callable or tqdm, optional
-        As `Plan.run`, tensor by tensor, in bytes of the file; texts are not counted.
+        As in `Plan.run`, told tensor by tensor, in bytes of the file; texts are not counted.
 
     Raises
     ------
     ArgumentError
-        Also where the file exists and is not to be replaced.
+        Also if the file exists and `overwrite` is False.
     KindError
-        Something is no array.
+        Something is not an array.
     FileError, UnsupportedError
-        Also where the format has not a tensor's type. Then nothing is written.
+        Also if the format does not have a tensor's type. Nothing is written then.
 
     Examples
     --------
@@ -179,26 +179,26 @@ def save_file(tensors: Mapping[str, Any], path: Path, metadata: Mapping[str, str
 
 
 class Writer:
-    """A file, or a checkpoint's directory, that is written tensor by tensor, each let go before the next is
-    made.
+    """Writes a file, or a checkpoint's directory, tensor by tensor, so that each can be let go before the next
+    is made.
 
-    To be used in a ``with``: the output has its name when that ends and every tensor was written; where
+    Use it in a ``with``. The output gets its name when the block ends and every tensor was written; if
     it ends with an error, nothing is left.
 
     Parameters
     ----------
     path, metadata, overwrite
-        As `save_file`; with any of what follows also a directory, with an index where it has several
-        files, or a .gguf.
+        As in `save_file`. With any of the arguments below, also a directory, with an index if it has
+        several files, or a .gguf.
     tensors : mapping of str to (type, shape)
-        All that will be written, in any order; a file begins with what is in it. A `TensorInfo` says
-        it too: ``{info.name: info for info in f.infos()}``. Those of strings are written first.
+        All that will be written, in any order; a file begins with what is in it. A `TensorInfo` does as
+        well: ``{info.name: info for info in f.infos()}``. Strings are written first.
     layout, to, rules, config, **options
-        As `save_file`. What a tensor becomes is decided by the type that it was declared with.
+        As in `save_file`. What a tensor becomes is decided by the type that it was declared with.
 
     Notes
     -----
-    Weights that share a scale (of nvfp4 what runtimes load as one matrix: q, k and v) are held until
+    Weights that share a scale (in nvfp4 those that runtimes load as one matrix: q, k and v) are held until
     the last of them is written.
 
     Examples
@@ -234,7 +234,7 @@ class Writer:
         self._request = request_of(self._target, to, layout, rules, config, dict(options), casts=False)
         self._rest = (declared, metadata, overwrite)
         self._options = {name: value for name, value in options.items() if name in CAST_OPTIONS and self._request is None}
-        self._texts: dict[int, Any] = {}  # that were written before the file was begun, which they decide
+        self._texts: dict[int, Any] = {}  # written before the file is begun, whose beginning depends on them
         self._texts_missing = {name for name, number, *_ in declared if number == STRING}
         if self._texts_missing and (self._request is not None
                                     or not self._target.lower().endswith((".npz", ".npy", ".pb"))):
@@ -245,7 +245,7 @@ class Writer:
         self._begin()
 
     def _begin(self) -> None:
-        """Opens the file, once the texts are there that it begins with."""
+        """Opens the file once it has the texts that the file begins with."""
         if self._texts_missing:
             return
         declared, metadata, overwrite = self._rest
@@ -262,16 +262,16 @@ class Writer:
         ----------
         name : str
         x : array
-            As `save_file`, of the shape that was declared.
+            As in `save_file`, of the declared shape.
         threads, **options
-            As `cast`.
+            As in `cast`.
 
         Raises
         ------
         ArgumentError
-            It was not declared, has another shape, or is written already.
+            The tensor was not declared, has another shape, or is written already.
         KindError
-            It is no array.
+            It is not an array.
         FileError
         """
         check_options(options, "write", Writer.write, CAST_OPTIONS)

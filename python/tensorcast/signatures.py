@@ -1,5 +1,5 @@
-"""What the package's functions take and give, as type checkers and editors read it: the words of
-options, the kinds of arrays, the options that are handed on. Nothing here acts.
+"""What the package's functions take and return, for type checkers and editors: the words of options, the
+kinds of arrays, and the options that are handed on. Nothing here acts.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -34,26 +34,27 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class TorchTensor(Protocol[T_co]):
-    """A torch.Tensor, by a method that it alone has: torch need not be there to be checked. A
-    Parameter's gives a Tensor, as a cast of it does."""
+    """A torch.Tensor, recognised by a method that nothing else has, so that type checkers need no torch. A
+    Parameter's method gives a Tensor, as a cast of it does.
+    """
 
     def resolve_neg(self) -> T_co: ...
 
 
 class JaxArray(Protocol[T_co]):
-    """A jax.Array, likewise."""
+    """A jax.Array, recognised likewise."""
 
     def block_until_ready(self) -> T_co: ...
 
 
 class HasArray(Protocol):
-    """What numpy makes an array of: pandas', pyarrow's, polars' columns among them."""
+    """What numpy makes an array of: columns of pandas, pyarrow and polars among others."""
 
     def __array__(self, *args: Any, **named: Any) -> Any: ...
 
 
 class HasDlpack(Protocol):
-    """What others' arrays are exchanged by."""
+    """What libraries exchange arrays by."""
 
     def __dlpack__(self, *args: Any, **named: Any) -> Any: ...
 
@@ -65,7 +66,7 @@ Scalar = str | bytes | bool | int | float | np.generic
 
 
 class CastOptions(TypedDict, total=False):
-    """How elements are cast: the options that every cast has."""
+    """How elements are cast: the options that every cast takes."""
 
     saturate: bool
     round_mode: RoundMode
@@ -76,7 +77,7 @@ class CastOptions(TypedDict, total=False):
 
 
 class CastArguments(CastOptions, total=False):
-    """What `cast` takes beside, of any arrays."""
+    """What `cast` takes besides, for all kinds of arrays."""
 
     packed: Packed
     from_type: TypeLike | None
@@ -85,14 +86,14 @@ class CastArguments(CastOptions, total=False):
 
 
 class LossArguments(CastArguments, total=False):
-    """What `loss` takes: arrays that say the type, too."""
+    """What `loss` takes: also arrays that name the type."""
 
     like: Any
     out: Any
 
 
 class WriterOptions(CastOptions, total=False):
-    """What `Writer` takes beside layout, type and rules."""
+    """What `Writer` takes besides layout, type and rules."""
 
     only: Iterable[str]
     exclude: Iterable[str]
@@ -109,7 +110,7 @@ class WriterOptions(CastOptions, total=False):
 
 
 class PlanOptions(WriterOptions, total=False):
-    """What `plan` takes beside files, type and rules."""
+    """What `plan` takes besides files, type and rules."""
 
     layout: str | None
     repack: RepackLayout | None

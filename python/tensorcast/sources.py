@@ -1,4 +1,4 @@
-"""Inputs that are URLs are lent to the library by fsspec's file systems, which are imported only then.
+"""Inputs that are URLs are lent to the library by fsspec's file systems, which are imported only for that.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,22 +19,22 @@ from . import _core
 from .arguments import text
 from .errors import ArgumentError, KindError, first_line
 
-# What is to be installed for URLs of a protocol, where that is not fsspec alone.
+# What to install for URLs of a protocol, if that is more than fsspec.
 _PACKAGES = {"hf": "huggingface_hub", "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs",
              "abfs": "adlfs", "abfss": "adlfs", "http": "fsspec[http]", "https": "fsspec[http]",
              "sftp": "fsspec[sftp]", "ssh": "fsspec[ssh]"}
 
-# What says that the bytes of a file are other ones, the surest first. A file system may say more of one
-# file than of a listing, so the first that it says is all that is compared.
+# What tells that the bytes of a file have changed, the surest first. A file system may tell more about one
+# file than in a listing, so only the first that it tells is compared.
 _VERSIONS = ("etag", "generation", "blobid", "xethash", "md5hash", "contentmd5", "crc32c", "digest", "lastmodified",
              "updated", "modified", "mtime", "created")
 
-_LONGEST_LINE = 400  # of what a file system's library says
-_FIRST_PAUSE_MS = 250  # before a call is tried again; twice as long each time, of five tries
-_PASSING = {408, 425, 429, 500, 502, 503, 504}  # of HTTP's statuses, those that may be others soon
+_LONGEST_LINE = 400  # characters of what a file system's library says
+_FIRST_PAUSE_MS = 250  # before the second of five tries; each pause is twice as long as the one before
+_PASSING = {408, 425, 429, 500, 502, 503, 504}  # HTTP's statuses that may pass
 
 
-# What a Writer lends itself has a path that begins so.
+# How the path of what a Writer lends itself begins.
 WRITERS = "writer://"
 
 
@@ -43,14 +43,14 @@ def is_url(path: str) -> bool:
 
 
 def local_path(path: str, what: str) -> str:
-    """A path that is written, and so is none of a URL."""
+    """Checks that a path that is to be written is not a URL."""
     if is_url(path):
         raise ArgumentError(f"{what} is {path}: outputs are files of this machine; write one, then upload it")
     return path
 
 
 class Lent:
-    """File systems that are lent as long as it is open."""
+    """File systems that are lent for as long as it is open."""
 
     def __init__(self) -> None:
         self._mounts: list[_Mounted] = []
@@ -74,7 +74,7 @@ class Lent:
 
 
 def lend(paths: Iterable[str], storage_options: Mapping[str, Any] | None) -> Lent:
-    """Lends the file systems of those that are URLs; of none of paths alone."""
+    """Lends the file systems of those paths that are URLs; none if there is no URL."""
     if storage_options is not None and not isinstance(storage_options, Mapping):
         raise KindError(f"storage_options are a mapping, and not {type(storage_options).__name__}")
     options = {text(key, "each name of storage_options"): value for key, value in (storage_options or {}).items()}
@@ -105,7 +105,7 @@ class _Mounted:
             self.users -= 1
             if self.users:
                 return
-        self.core.close()  # waits for calls that are on, which may want the lock
+        self.core.close()  # waits for calls under way, which may want the lock
         with _changed:
             _mounted.pop(self.prefix, None)
             _changed.notify_all()
@@ -118,13 +118,13 @@ _all: weakref.WeakSet[_Mounted] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    # A thread that reads ahead must not be in Python when the interpreter ends.
+    # No thread that reads ahead may be in Python when the interpreter ends.
     for mounted in list(_all):
         mounted.core.close()
 
 
 def _abandon_all() -> None:
-    """In the child of a fork: what was open stays with the parent, whose threads read it."""
+    """In the child of a fork, leaves what was open to the parent, whose threads read it."""
     global _changed
     _changed = threading.Condition(threading.RLock())
     for mounted in list(_all):
@@ -138,7 +138,7 @@ os.register_at_fork(after_in_child=_abandon_all)
 
 def _mount(url: str, options: dict[str, Any]) -> _Mounted:
     fs = _file_system(url, options)
-    # What stands beside a file or a directory is of the same file system: an index, a configuration.
+    # What stands beside a file or a directory is in the same file system: an index, a configuration.
     beside = url.split("?")[0].rstrip("/")
     prefix = url[:beside.rfind("/") + 1]
     with _changed:
@@ -176,20 +176,20 @@ def _file_system(url: str, options: dict[str, Any]) -> Any:
 
 
 class _Files:
-    """A file system of fsspec's in the words of the library (tensorcast/file_system.hpp).
+    """A file system of fsspec's with the functions that the library calls (tensorcast/file_system.hpp).
 
-    An OSError that has a number is final; what else is raised may pass, and the call is made again.
+    An OSError with a number is final; any other exception may pass, and the call is made again.
     """
 
     def __init__(self, fs: Any) -> None:
         self._fs = fs
         protocols = (fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol
         self._is_http = "http" in protocols
-        # Theirs, cat_file takes all of a file from a server that has no ranges, or more than the range.
+        # For these, cat_file fetches a whole file from a server that has no ranges, or more than the range.
         self._is_opened = self._is_http or "hf" in protocols
         self.given: set[str] = set()  # the URLs that users named
-        # What is listed is as new as what was read while nothing more is read: one listing will then do for
-        # all files of a directory.
+        # A listing is as new as what was read, until more is read: one listing then does for all files of a
+        # directory.
         self._is_listing_old = True
 
     def find(self, path: str, anew: bool) -> tuple[str, bool, int, str] | None:
@@ -200,7 +200,7 @@ class _Files:
             info = self._fs.info(path)
         except Exception as error:
             told = self._told(error)
-            # Stores that list nothing say 403 of what is not there, too.
+            # Stores that list nothing answer 403 also for what is not there.
             is_hidden = self._is_http and told.errno == errno.EACCES and path not in self.given
             if told.errno == errno.ENOENT or is_hidden:
                 return None
@@ -236,12 +236,12 @@ class _Files:
             self._is_listing_old = True
 
     def _told(self, error: Exception) -> OSError:
-        """What the library is told: an OSError that has a number where trying again is of no use."""
+        """What the library is told: an OSError, which has a number if trying again is of no use."""
         if isinstance(error, OSError) and error.errno == errno.EOPNOTSUPP:
             return error
         why = error
         while isinstance(why, FileNotFoundError) and isinstance(why.__cause__, Exception):
-            why = why.__cause__  # which says it better
+            why = why.__cause__  # it says more
         status, number = _status(error), None
         if status is not None:
             if status not in _PASSING:
@@ -250,17 +250,17 @@ class _Files:
         elif isinstance(error, PermissionError):
             number = errno.EACCES
         elif isinstance(error, FileNotFoundError) and (why is error or not self._is_http):
-            number = errno.ENOENT  # over HTTP, what keeps from looking is told so, too
+            number = errno.ENOENT  # over HTTP, a failure to look is reported so, too
         elif self._is_http and isinstance(error, ValueError) and "range" in str(error):
             return OSError(errno.EOPNOTSUPP, "the server gives no parts of files (ranges); download it first")
         elif isinstance(why, TypeError):
-            number = errno.EINVAL  # of storage_options that the file system's library does not take
+            number = errno.EINVAL  # its library does not take these storage_options
         line = " ".join(str(why).split())[:_LONGEST_LINE] or type(why).__name__
         return OSError(line) if number is None else OSError(number, line)
 
     def _entry(self, info: Mapping[str, Any], path: str) -> tuple[str, bool, int, str]:
         name = path.rstrip("/").rsplit("/", 1)[-1]
-        # To fsspec every URL that a server answers is a file.
+        # fsspec takes every URL that a server answers for a file.
         is_directory = info["type"] == "directory" or (
             self._is_http and str(info.get("url", info["name"])).split("?")[0].endswith("/"))
         if is_directory:
@@ -276,7 +276,7 @@ def _version(info: Mapping[str, Any]) -> str:
 
 
 def _status(error: BaseException | None) -> int | None:
-    """The status of HTTP that an error of aiohttp's, requests' or httpx' has, or one that it was made of."""
+    """The HTTP status of an error of aiohttp, requests or httpx, or of one that caused it."""
     while error is not None:
         status = getattr(error, "status", None)
         if status is None:

@@ -1,7 +1,7 @@
-"""What the package found, as tables: notebooks show them, pandas takes them as frames.
+"""What the package found, as tables: notebooks show them, and pandas takes them as frames.
 
-Names are of files, and files are anybody's: what stands in a page is escaped, and what would hide or turn
-the text round is spelt out. A page has no script and asks no network.
+Names come from files, and files from anybody: what stands in a page is escaped, and what would hide the text
+or turn it round is spelt out. A page has no script and asks no network.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-_LONG = 40  # characters; shorter texts stay in one line
-MOST_ROWS = 100  # of a table in a notebook; a frame has all
+_LONG = 40  # characters; shorter texts stay on one line
+MOST_ROWS = 100  # in a notebook's table; a frame has all
 
 # Colours are the notebook's own, light or dark, but for the marks, which stand out on both.
 _STYLE = """<style>
@@ -35,7 +35,7 @@ _STYLE = """<style>
 
 
 class Name(str):
-    """A name that somebody has given: long ones are broken anywhere."""
+    """A name that somebody chose: a long one may be broken anywhere."""
 
 
 class Figure(str):
@@ -43,7 +43,7 @@ class Figure(str):
 
 
 class Verdict(str):
-    """Good, poor or lost."""
+    """One of good, poor and lost."""
 
 
 class Share(float):
@@ -51,18 +51,18 @@ class Share(float):
 
 
 class Decibels(float):
-    """A ratio; NaN where there is none."""
+    """A ratio; NaN if there is none."""
 
 
 def plain(text: str) -> str:
-    """A text in which nothing moves a cursor, turns the line round or is no character at all."""
+    """A text in which nothing moves the cursor or turns the line round, and everything is a character."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape", "backslashreplace").decode() for each in text)
 
 
 def escaped(text: str) -> str:
-    """A text to stand in a page."""
+    """A text that can stand in a page."""
     return html.escape(plain(text))
 
 
@@ -103,13 +103,14 @@ def line(text: str) -> str:
 
 
 def page(*parts: str) -> str:
-    """What a notebook is given."""
+    """A page for a notebook."""
     return f'<div class="tensorcast">{_STYLE}{"".join(parts)}</div>'
 
 
 def table(caption: str, titles: Sequence[str], rows: Iterable[Sequence[Any]], count: int) -> str:
-    """A table of `count` rows, of which the first are shown; numbers, shapes and texts each in their own way.
-    A title that begins with a > is of figures."""
+    """A table of `count` rows, of which the first are shown; numbers, shapes and texts are each shown in their own
+    way. A title that begins with > heads a column of figures.
+    """
     head = "".join(f'<th class="figure">{escaped(title[1:])}</th>' if title.startswith(">") else f"<th>{escaped(title)}</th>"
                    for title in titles)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in islice(rows, MOST_ROWS))
@@ -118,7 +119,7 @@ def table(caption: str, titles: Sequence[str], rows: Iterable[Sequence[Any]], co
 
 
 def facts(caption: str, rows: Iterable[Sequence[Any]]) -> str:
-    """A table of what is known of one thing: a name in front of each row."""
+    """A table of what is known of one thing, with a name in front of each row."""
     body = "".join(f"<tr><th>{escaped(str(name))}</th>{''.join(map(_cell, cells))}</tr>" for name, *cells in rows)
     return f"{_head(caption)}<table><tbody>{body}</tbody></table>"
 
@@ -128,7 +129,7 @@ def _head(caption: str) -> str:
 
 
 def needs(package: str, what: str) -> Any:
-    """A package that is not installed with this one; says so in a line where it is not there."""
+    """Imports a package that is not installed with this one; if it is missing, the error says so in one line."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
@@ -137,7 +138,7 @@ def needs(package: str, what: str) -> Any:
 
 
 def frame(columns: Mapping[str, Iterable[Any]], index: str | None = None) -> pd.DataFrame:
-    """Columns as a frame of pandas', one of them the index."""
+    """Columns as a pandas.DataFrame, one of them as the index."""
     pandas = needs("pandas", "to_frame")
     made: Any = pandas.DataFrame({name: _series(pandas, list(values)) for name, values in columns.items()})
     return made if index is None else made.set_index(index)
@@ -146,5 +147,5 @@ def frame(columns: Mapping[str, Iterable[Any]], index: str | None = None) -> pd.
 def _series(pandas: Any, values: list[Any]) -> Any:
     try:
         return pandas.Series(values) if values else pandas.Series(values, dtype=object)
-    except UnicodeEncodeError:  # bytes of a name that are no text, which pandas' own texts cannot hold
+    except UnicodeEncodeError:  # pandas' own texts cannot hold a name whose bytes are not UTF-8
         return pandas.Series(values, dtype=object)

@@ -17,7 +17,7 @@ from .types import STRING, TypeLike, numpys_dtype
 
 def _given(texts: Any, shape: tuple[int, ...], to: TypeLike | None, out: Any, is_scalar: bool) -> Any:
     form = out.dtype if isinstance(out, np.ndarray) else numpys_dtype(to) or np.dtype(object)
-    # Arrays of U and S are as wide as the longest text, where no width is asked for.
+    # Arrays of U and S are as wide as the longest text if no width is asked for.
     made = texts.array(shape, form.kind if form.kind in "SU" else "O")
     if form.kind == "T":
         made = made.astype(form)
@@ -36,7 +36,7 @@ def _given(texts: Any, shape: tuple[int, ...], to: TypeLike | None, out: Any, is
 
 def from_texts(source: arrays.Source, number: int, options: dict[str, Any], packed: bool,
                threads: int | None, to: TypeLike | None, out: Any) -> Any:
-    """Texts to a type of any kind."""
+    """Casts texts to a type of any kind."""
     texts = _core.Texts(source.given())
     if number == STRING:
         return _given(texts, source.shape, to, out, source.is_scalar)
@@ -55,7 +55,7 @@ def from_texts(source: arrays.Source, number: int, options: dict[str, Any], pack
 
 def to_texts(source: arrays.Source, options: dict[str, Any], threads: int | None, to: TypeLike | None,
              out: Any) -> Any:
-    """Numbers as texts."""
+    """Prints numbers as texts."""
     texts = _core.print_texts(source.given(), source.number, math.prod(source.shape), options,
                               source.packed, threads)
     return _given(texts, source.shape, to, out, source.is_scalar)

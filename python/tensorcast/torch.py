@@ -3,9 +3,9 @@
     import tensorcast.torch
     y = tensorcast.torch.cast(x, torch.float8_e4m3fn)
 
-`tensorcast.cast` goes to the same operator where its tensor requires a gradient or is being traced; once this
-is imported, torch.compile and torch.export with strict=True see it in `tensorcast.cast` too. It imports torch,
-and torch's compiler.
+`tensorcast.cast` uses the same operator if its tensor requires a gradient or is being traced. Once this module
+is imported, torch.compile and torch.export with strict=True see the operator in `tensorcast.cast` too. It imports
+torch, and torch's compiler.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -37,17 +37,18 @@ def cast(
 ) -> T:
     """Casts every element of a tensor, by the operator ``torch.ops.tensorcast.cast``.
 
-    The gradient is passed straight through: that of the result, cast to x's type, whatever the cast has
-    rounded, saturated or made zero. None passes from or to integers, bool, float8e8m0, float6 and float4.
+    The gradient is straight through: it is the gradient of the result, cast to x's type, whatever the cast
+    rounded, saturated or made zero. No gradient passes from or to integers, bool, float8e8m0, float6 and float4.
 
     Parameters
     ----------
     x : torch.Tensor
-        On the CPU, when it is run. Its order of dimensions, channels_last too, is the result's.
+        A tensor that is on the CPU when the cast runs. The result has its order of dimensions, also
+        channels_last.
     dtype : type
-        As `tensorcast.cast`'s `to`.
+        As `to` in `tensorcast.cast`.
     saturate, round_mode, integer_overflow, fnuz_infinity, finite_only_nan, threads
-        As `tensorcast.cast`.
+        As in `tensorcast.cast`.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def cast(
     Raises
     ------
     ArgumentError, KindError
-        As `tensorcast.cast`.
+        As in `tensorcast.cast`.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def cast(
     return result
 
 
-# Called while a graph is traced, and its answer written into it: it asks the extension.
+# This is called while a graph is traced, and its answer is written into the graph: it asks the extension.
 @_torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _name(dtype: TypeLike) -> str:
     return type_name(dtype)

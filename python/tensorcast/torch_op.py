@@ -1,4 +1,4 @@
-"""The cast as an operator of torch, `tensorcast::cast`: what autograd, fake tensors and vmap have to know of it.
+"""The cast as an operator of torch, `tensorcast::cast`, with what autograd, fake tensors and vmap need to know about it.
 
 `tensorcast.cast` imports this when a tensor needs it; it imports torch.
 
@@ -14,22 +14,22 @@ from . import _core, arrays
 from .errors import ArgumentError, UnsupportedError
 
 try:
-    torch: Any = importlib.import_module("torch")  # which need not be there for type checkers
+    torch: Any = importlib.import_module("torch")  # by name: type checkers need no torch
 except ImportError as error:
     raise ImportError(f"tensorcast.torch needs torch, which cannot be imported: {error}") from error
 
 if not hasattr(torch.library, "register_autograd"):
     raise UnsupportedError(f"torch {torch.__version__} is before 2.4, and casts that it records need that: cast x.detach()")
 
-_FLOAT4 = 23  # ONNX's number; torch has two to a byte
-_FLOAT8_E8M0 = 24  # which has neither zero nor sign: no gradient
+_FLOAT4 = 23  # ONNX's number; torch packs two to a byte
+_FLOAT8_E8M0 = 24  # it has neither zero nor sign, and so no gradient
 
 _SCHEMA = """cast(Tensor x, str to, *, bool saturate=True, str round_mode="up", str integer_overflow="wrap",
     str fnuz_infinity="max", str finite_only_nan="zero", int? threads=None) -> Tensor"""
 
 
 def _dtype(number: int) -> Any:
-    """The dtype of torch that a result of the type has."""
+    """The dtype that torch's result of a type has."""
     name = _core.type_dtype(number).name + ("_x2" if number == _FLOAT4 else "")
     if name.startswith("float6_"):  # torch has none: these are codes
         return torch.uint8
@@ -53,7 +53,7 @@ def _shape(x: Any, number: int) -> list[Any]:
 
 
 def _fake(x: Any, to: str, **_: Any) -> Any:
-    """A result without elements: of x's order of dimensions, as `.to` has it."""
+    """A result without elements, with x's order of dimensions, as `.to` gives it."""
     number = _core.type_number(to)
     shape = _shape(x, number)
     if len(shape) and (number == _FLOAT4) != (x.dtype == getattr(torch, "float4_e2m1fn_x2", None)):
@@ -68,7 +68,7 @@ def _kernel(x: Any, to: str, *, threads: int | None = None, **options: Any) -> A
     if like.shape == x.shape:
         if like.stride() != x.stride():  # it has gaps, or repeats elements
             x = x.clone(memory_format=torch.preserve_format)
-        # In the order in which its dimensions stand in memory it is C's.
+        # With its dimensions in the order of their strides, it is in C's order.
         order.sort(key=like.stride, reverse=True)
     source = arrays.read(x.permute(order), None, False, None)
     made = arrays.cast_numbers(source, number, options, False, arrays.thread_count(threads), None, None)
@@ -85,7 +85,7 @@ def _setup(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None
 
 
 def _backward(ctx: Any, gradient: Any) -> tuple[Any, None]:
-    """Straight through: the result's gradient, cast to x's type, whatever the cast has done."""
+    """Straight through: the result's gradient, cast to x's type, whatever the cast did."""
     return None if gradient is None else cast(gradient, ctx.to, threads=ctx.threads), None
 
 
@@ -105,7 +105,7 @@ _operator = torch.ops.tensorcast.cast.default
 
 
 class _Through(torch.autograd.Function):  # type: ignore[misc]
-    """The same for torch.func's transforms, which know nothing of an operator's gradient."""
+    """The same for torch.func's transforms, which do not know an operator's gradient."""
 
     @staticmethod
     def forward(x: Any, to: str, named: dict[str, Any]) -> Any:

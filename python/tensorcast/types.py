@@ -22,7 +22,7 @@ TypeName = Literal[
     "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn",
     "float6_e3m2fn", "float4_e2m1fn",
 ]
-# Formats of weights with scales, which conversions of files write.
+# Formats of weights with scales, as conversions of files write them.
 ScaledFormat = Literal[
     "fp8-tensor", "fp8-row", "fp8-block", "int8-row", "int4-group", "int8-group", "mxfp8", "mxfp6", "mxfp4", "nvfp4",
     "q8_0", "q5_1", "q5_0", "q4_1", "q4_0",
@@ -52,7 +52,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 STRING = 8  # ONNX's number
 _TYPESTRING = re.compile(r"[<>=|][A-Za-z?]\d*|[UST]\d*")  # numpy's own way to write a dtype
 
-# The dtype of each type, by ONNX's number; those of less than a byte take one.
+# The dtype of each type, by ONNX's number; types of less than a byte take one.
 def _dtype(number: int) -> np.dtype[Any]:
     name = _core.ml_dtypes_name(number)
     return np.dtype(getattr(ml_dtypes, name) if name else
@@ -63,8 +63,9 @@ _core.set_dtypes({number: _dtype(number) for number in _core.type_numbers()})
 
 
 def numpys_dtype(to: TypeLike | None) -> np.dtype[Any] | None:
-    """The dtype that a type is asked for by, where that says more than a type can: an order of
-    bytes, a way to hold texts. Names, numbers and other libraries' types have none."""
+    """The dtype that asks for a type, if it says more than a type can: an order of bytes, a way to hold
+    texts. Names, numbers and other libraries' types have none.
+    """
     if isinstance(to, np.dtype):
         return to
     if isinstance(to, type) and issubclass(to, np.dtype):
@@ -79,14 +80,14 @@ def numpys_dtype(to: TypeLike | None) -> np.dtype[Any] | None:
 
 
 def type_name(type: TypeLike) -> str:
-    """The name tensorcast has for a type.
+    """The name that tensorcast has for a type.
 
     Raises
     ------
     ArgumentError
-        A name that no type has, or several have.
+        A name that no type has, or that several have.
     KindError
-        An object that names no type.
+        An object that does not name a type.
 
     Examples
     --------
@@ -111,10 +112,10 @@ def type_names() -> list[str]:
 
 @dataclass(frozen=True)
 class finfo:  # named as numpy's and ml_dtypes'
-    """What a type's elements can be: `numpy.finfo` and `numpy.iinfo` for all 26.
+    """What a type's elements can be: `numpy.finfo` and `numpy.iinfo` for all 26 types.
 
-    ``finfo(type)`` takes a type by any name. Limits are numbers of Python: int where the type is of
-    integers or bool, exactly; float else, exactly; None of string.
+    ``finfo(type)`` takes a type by any name. Limits are exact: they are int for types of integers and for
+    bool, float for the others, and None for string.
 
     Attributes
     ----------
@@ -123,18 +124,19 @@ class finfo:  # named as numpy's and ml_dtypes'
     onnx_number, onnx_name : int, str
         In ONNX's TensorProto.DataType.
     dtype : numpy.dtype
-        What holds the elements in numpy; of less than 8 bits one to a byte; of string object.
+        What holds the elements in numpy: elements of less than 8 bits take a byte each, and strings are
+        objects.
     kind : str
         "float", "signed", "unsigned", "bool" or "string".
     bits, exponent_bits, mantissa_bits, bias : int
-        Of one element, packed (0 of string); the rest 0 but of floats.
+        For one element, packed; `bits` is 0 for string, and the others are 0 for all types but floats.
     max, min : int, float or None
-        The largest and the least finite value; of float8e8m0, which has no sign, the least
-        positive.
+        The largest and the least finite value; for float8e8m0, which has no sign, `min` is the least
+        positive one.
     smallest_normal, smallest_subnormal : int, float or None
         The least positive normal value, and the least positive one.
     eps : float or None
-        The distance from 1 to the next greater value; None but of floats.
+        The distance from 1 to the next greater value; None for all types but floats.
     has_sign, has_zero, has_infinity, has_nan : bool
 
     Examples
@@ -172,7 +174,7 @@ class finfo:  # named as numpy's and ml_dtypes'
         limits = ("max", "min", "smallest_normal", "smallest_subnormal")
         if kind == "string":
             values |= dict.fromkeys(limits)
-        elif kind != "float":  # as int: float64 would round those of 64 bits
+        elif kind != "float":  # as int: float64 would round those with 64 bits
             most = 1 if kind == "bool" else 2 ** (bits - (kind == "signed")) - 1
             values |= zip(limits, (most, -most - 1 if kind == "signed" else 0, 1, 1), strict=True)
         values["eps"] = 2.0 ** -values["mantissa_bits"] if kind == "float" else None

@@ -1,6 +1,6 @@
-"""Graphs of casts: built node by node or loaded, changed, saved, run, and run backward.
+"""Graphs of casts: built node by node or loaded, then changed, saved, run, and run backward.
 
-docs/graphs.md is the guide, of the same graphs in C++ and C.
+docs/graphs.md is the guide, also to the same graphs in C++ and C.
 
 SPDX-License-Identifier: Apache-2.0
 """

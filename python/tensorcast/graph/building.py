@@ -1,4 +1,4 @@
-"""A `Graph` of casts is built node by node or loaded, changed and saved.
+"""A `Graph` of casts is built node by node or loaded, changed and saved here.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -27,7 +27,7 @@ Key = int | str | None
 
 @dataclass(frozen=True)
 class Value:
-    """A value of one graph: what an input, a constant or a node gives."""
+    """A value of one graph: an input, a constant or what a node gives."""
 
     graph: int
     index: int
@@ -35,8 +35,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Node:
-    """A node as it is; saturate to lda_coeff count where `is_cast`. An input that is left out is
-    None."""
+    """A node as it is now. The members from `saturate` to `lda_coeff` count only if `is_cast`. An input that
+    is left out is None.
+    """
 
     index: int
     name: str
@@ -55,8 +56,9 @@ class Node:
 
 @dataclass(frozen=True)
 class ValueDetails:
-    """A value as it is: `kind` is input, constant or result; `shape` None where the rank is not
-    known, a dimension None where it is neither a size nor a name."""
+    """A value as it is now. `kind` is input, constant or result. `shape` is None if the rank is not known,
+    and a dimension is None if it has neither a size nor a name.
+    """
 
     value: Value
     name: str
@@ -98,7 +100,7 @@ def _shape_text(shape: tuple[Dimension, ...] | None) -> str:
 
 
 def _options(node: Node) -> str:
-    """What of a cast is not as it usually is."""
+    """The options of a cast that differ from the usual ones."""
     if not node.is_cast:
         return ""
     usual = {"saturate": True, "round_mode": "up", "training": True, "lda_coeff": 1.0}
@@ -112,9 +114,9 @@ class Graph:
     Parameters
     ----------
     opset : int, optional
-        Of ai.onnx; by default the newest that ONNX Runtime runs.
+        The opset of ai.onnx; by default the newest that ONNX Runtime runs.
     raises_opset : bool
-        Where a node needs a newer opset, take it; else the node is refused.
+        If a node needs a newer opset, take that; if False, the node is refused.
 
     Examples
     --------
@@ -136,12 +138,12 @@ class Graph:
 
     @staticmethod
     def load(model: Any, *, allow_hard_links: bool = False) -> Graph:
-        """The graph of a model.
+        """Makes a graph from a model.
 
         Parameters
         ----------
         model, allow_hard_links
-            As `Session.load`, which raises the same.
+            As in `Session.load`, which raises the same.
 
         Examples
         --------
@@ -168,35 +170,35 @@ class Graph:
         ----------
         path : path
         with_training : bool
-            Keep `training` and `lda_coeff` of the nodes, as metadata.
+            Keep the nodes' `training` and `lda_coeff`, as metadata.
         overwrite : bool
             Replace a file that exists.
 
         Raises
         ------
         ArgumentError
-            The file exists; the graph has no output.
+            The file exists, or the graph has no output.
         FileError
         """
         self._core.save(path_text(path), flag(with_training, "with_training"),
                         flag(overwrite, "overwrite"))
 
     def serialize(self, *, with_training: bool = False) -> bytes:
-        """A ModelProto's bytes; raises `ArgumentError` where the graph has no output."""
+        """Returns a ModelProto's bytes; raises `ArgumentError` if the graph has no output."""
         return bytes(self._core.serialize(flag(with_training, "with_training")))
 
     def optimize(self, *, fold_all: bool = False,
                  nan_payloads_may_change: bool = False) -> OptimizeReport:
         """Takes out the Casts that change no bit of any output.
 
-        The graph is then made anew: a `Value` of before is none of it.
+        The graph is made anew by this: a `Value` from before no longer belongs to it.
 
         Parameters
         ----------
         fold_all : bool
-            Keep what each cast of a constant gives, even where it takes more bytes.
+            Keep the result of each cast of a constant, even if it takes more bytes.
         nan_payloads_may_change : bool
-            Take out, too, Casts that change no more than the payload of a NaN.
+            Also take out Casts that change no more than the payload of a NaN.
 
         Returns
         -------
@@ -222,7 +224,7 @@ class Graph:
 
     @property
     def opset(self) -> int:
-        """Of ai.onnx; setting it raises `ArgumentError` where a node needs another."""
+        """The opset of ai.onnx. Setting it raises `ArgumentError` if a node needs another one."""
         return int(self._core.opset())
 
     @opset.setter
@@ -230,7 +232,7 @@ class Graph:
         self._core.set_opset(count(opset, "opset"))
 
     def set_lowest_opset(self) -> None:
-        """The oldest that has all that the nodes need."""
+        """Sets the oldest opset that has all that the nodes need."""
         self._core.set_lowest_opset()
 
     def add_input(self, name: str, type: TypeLike, shape: Sequence[Dimension] | None = None) -> Value:
@@ -240,10 +242,10 @@ class Graph:
         ----------
         name : str
         type : type
-            As `tensorcast.cast` takes it.
+            As in `tensorcast.cast`.
         shape : sequence of int, str or None, optional
-            Sizes, names of sizes, and None for sizes that are not known; by default the rank is not
-            known. A cast takes every shape: a run is not held to it.
+            Sizes, names of sizes, and None for sizes that are not known. By default the rank is not known.
+            A cast takes every shape, so a run may give another one.
 
         Returns
         -------
@@ -252,7 +254,7 @@ class Graph:
         Raises
         ------
         ArgumentError
-            The name is taken, the type is none, a size is negative.
+            The name is taken, the type is unknown, or a size is negative.
         KindError
         """
         if shape is not None and (isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence)):
@@ -277,7 +279,7 @@ class Graph:
         ArgumentError
             The name is taken.
         KindError
-            An array of another kind.
+            It is a kind of array that is not taken.
         """
         return Value(*self._core.add_constant(text(name, "a name"), arrays.tensor(array)))
 
@@ -289,16 +291,16 @@ class Graph:
         Parameters
         ----------
         value : Value
-            Of this graph.
+            A value of this graph.
         to : type
         saturate : bool
-            Of float8 types: numbers beyond the largest become it.
+            For float8 types: numbers beyond the largest one become it.
         round_mode : {"up", "down", "nearest"}
-            Of float8e8m0.
+            For float8e8m0.
         name, output_name : str, optional
-            By default of the operator and a number.
+            By default the operator's name and a number.
         training : bool
-            Gradients pass the node on their way back; else they stop at it.
+            Gradients pass the node on their way back; if False, they stop at it.
         lda_coeff : float
             What gradients are multiplied by on their way back.
 
@@ -310,8 +312,8 @@ class Graph:
         Raises
         ------
         ArgumentError
-            A value of another graph, a name that is taken, a type or an option that the graph's opset
-            does not have.
+            The value belongs to another graph, a name is taken, or the graph's opset does not have the type
+            or an option.
         """
         words = _node_words(saturate, round_mode, name, output_name, training, lda_coeff)
         return Value(*self._core.add_cast(_handle(value), _core.type_number(to), words))
@@ -319,14 +321,14 @@ class Graph:
     def cast_like(self, value: Value, like: Value, *, saturate: bool = True, round_mode: RoundMode = "up",
                   name: str = "", output_name: str | None = None, training: bool = True,
                   lda_coeff: float = 1.0) -> Value:
-        """Adds a CastLike node: to the type of another value.
+        """Adds a CastLike node, which casts to the type of another value.
 
         Parameters
         ----------
         value, like : Value
-            Of this graph.
+            Values of this graph.
         saturate, round_mode, name, output_name, training, lda_coeff
-            As `cast`.
+            As in `cast`.
 
         Returns
         -------
@@ -336,7 +338,7 @@ class Graph:
         Raises
         ------
         ArgumentError
-            As `cast`.
+            As in `cast`.
 
         Examples
         --------
@@ -351,7 +353,7 @@ class Graph:
         return Value(*self._core.add_cast_like(_handle(value), _handle(like), words))
 
     def identity(self, value: Value, *, name: str = "", output_name: str = "") -> Value:
-        """Adds an Identity node; returns its output, and raises `ArgumentError` as `cast`."""
+        """Adds an Identity node and returns its output. Raises `ArgumentError` as `cast` does."""
         return Value(*self._core.add_identity(_handle(value), text(name, "name"),
                                               text(output_name, "output_name")))
 
@@ -361,43 +363,42 @@ class Graph:
         Parameters
         ----------
         value : Value
-            Of this graph.
+            A value of this graph.
         name : str
-            By default the value's own. A value that is an output already, or an input, gets an
+            By default the value's own name. A value that is already an output, or an input, gets an
             Identity for a second name.
 
         Raises
         ------
         ArgumentError
-            A value of another graph, or a name that is taken.
+            The value belongs to another graph, or the name is taken.
         """
         self._core.mark_output(_handle(value), text(name, "a name"))
 
     @property
     def inputs(self) -> list[Value]:
-        """Its inputs, in order."""
+        """The inputs, in order."""
         return [Value(*handle) for handle in self._core.inputs()]
 
     @property
     def outputs(self) -> list[Value]:
-        """Its outputs, in order."""
+        """The outputs, in order."""
         return [Value(*handle) for handle in self._core.outputs()]
 
     def nodes(self) -> list[Node]:
-        """All, in the order in which they run."""
+        """All nodes, in the order in which they run."""
         return [_node(fields) for fields in self._core.nodes()]
 
     def node(self, key: int | str) -> Node:
-        """One, by its index or its name; raises `ArgumentError` where there is none."""
+        """The node of an index or a name; raises `ArgumentError` if there is none."""
         return _node(self._core.node(key))
 
     def values(self) -> list[ValueDetails]:
-        """Everything that flows: inputs, constants and what nodes give."""
+        """All values that flow: inputs, constants and what nodes give."""
         return [_details(fields) for fields in self._core.values()]
 
     def value(self, value: Value | str) -> ValueDetails:
-        """What is known of a value, by itself or its name; raises `ArgumentError` where there is
-        none."""
+        """What is known of a value, found by itself or by its name; raises `ArgumentError` if there is none."""
         handle = self._core.find_value(value) if isinstance(value, str) else _handle(value)
         return _details(self._core.value(handle))
 
@@ -409,14 +410,14 @@ class Graph:
         Parameters
         ----------
         key : int, str or None
-            The node's index or name; None: all of them.
+            The node's index or name; None stands for all of them.
         to, saturate, round_mode, training, lda_coeff
-            As `cast`; what is not given stays as it is.
+            As in `cast`; what is not given stays as it is.
 
         Raises
         ------
         ArgumentError
-            There is no such node, or its opset does not have what is asked; then nothing changes.
+            There is no such node, or its opset does not have what is asked for; then nothing changes.
 
         Examples
         --------
@@ -434,21 +435,23 @@ class Graph:
                        None if lda_coeff is None else real(lda_coeff, "lda_coeff"))
 
     def rename_node(self, key: int | str, name: str) -> None:
-        """Gives a node another name; raises `ArgumentError` where one has it."""
+        """Gives a node another name; raises `ArgumentError` if that name is taken."""
         self._core.rename_node(key, text(name, "a name"))
 
     def rename_value(self, value: Value, name: str) -> None:
-        """Gives a value another name, which is an input's or output's own; raises `ArgumentError`
-        where one has it."""
+        """Gives a value another name, which becomes the name of the input or output that it is; raises
+        `ArgumentError` if that name is taken.
+        """
         self._core.rename_value(_handle(value), text(name, "a name"))
 
     def remove_node(self, key: int | str) -> None:
-        """Removes a node and what it gives; raises `ArgumentError` where another node reads that, or
-        it is an output."""
+        """Removes a node and what it gives; raises `ArgumentError` if another node reads that, or it is an
+        output.
+        """
         self._core.remove_node(key)
 
     def summary(self, *, csv: bool = False) -> str:
-        """A line for each node, in columns, or as CSV; raises `KindError` where `csv` is no bool.
+        """A line for each node, in columns or as CSV; raises `KindError` if `csv` is not a bool.
 
         Examples
         --------
@@ -461,8 +464,8 @@ class Graph:
         return str(self._core.summary(flag(csv, "csv")))
 
     def to_frame(self) -> pd.DataFrame:
-        """The nodes as a pandas.DataFrame, in the order in which they run, with the columns of `Node`; what
-        they read and give by its names.
+        """The nodes as a pandas.DataFrame, in the order in which they run, with the columns of `Node`. Values that
+        they read and give stand under their names.
 
         Raises
         ------
@@ -497,12 +500,12 @@ class Graph:
                          ["node", "operator", "from", "to", "reads", "gives", "options"], rows, len(nodes)))
 
     def _picture(self, nodes: Sequence[Node]) -> str:
-        """The nodes and what flows between them, where these are few."""
+        """The nodes and what flows between them, if there are few enough to draw."""
         if len(nodes) > drawing.MOST_BOXES:
             return ""
         values = self.values()
         boxes: list[drawing.Box] = []
-        places: dict[Value | None, int] = {}  # of what gives a value
+        places: dict[Value | None, int] = {}  # the box that gives a value
         for one in values:
             if one.kind in ("input", "constant"):
                 places[one.value] = len(boxes)

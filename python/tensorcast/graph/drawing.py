@@ -1,6 +1,6 @@
-"""A graph as a picture: plain SVG of boxes in layers and of what flows between them, for notebooks.
+"""A graph as a picture for notebooks: plain SVG of boxes in layers, and of what flows between them.
 
-Colours are the page's own, light or dark. Names are escaped, and nothing is asked of the network.
+Colours are the page's own, light or dark. Names are escaped, and nothing is fetched from the network.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 
 from .. import tables
 
-MOST_BOXES = 300  # more are no picture that anyone would look at
-_MOST_BENDS = 5000  # of edges that pass by layers; beyond that they run straight
-_LONGEST = 30  # characters of a line; a box's title has all
+MOST_BOXES = 300  # nobody would look at a picture of more
+_MOST_BENDS = 5000  # where edges pass layers; if there are more, all edges run straight
+_LONGEST = 30  # characters on a line; a box's title has all
 _LETTER, _LINE, _HEIGHT = 7.0, 15.0, 40.0
 _GAP, _BETWEEN, _MARGIN = 18.0, 34.0, 8.0
-_BEND = 6.0  # the width that an edge takes where it passes a layer
+_BEND = 6.0  # the width that an edge takes in a layer that it passes
 _SWEEPS = 8
 
-# The outline of each kind of box. The tint of a cast is seen on white and on black.
+# The outline of each kind of box. The tint of a cast shows on white and on black.
 _LOOKS = {"input": 'rx="18" stroke-dasharray="none"', "constant": 'rx="4" stroke-dasharray="4 3"',
           "node": 'rx="4" stroke-dasharray="none"', "output": 'rx="18" stroke-dasharray="none"'}
 _CAST = "rgba(66, 133, 244, .18)"
@@ -28,8 +28,9 @@ _CAST = "rgba(66, 133, 244, .18)"
 
 @dataclass
 class Box:
-    """A node, an input, a constant or an output: two lines of text, and the boxes that it reads, which stand before it
-    in a list."""
+    """A node, an input, a constant or an output: two lines of text, and the boxes that it reads, which come before it
+    in a list.
+    """
 
     kind: str  # one of _LOOKS
     first: str
@@ -40,17 +41,17 @@ class Box:
 
 @dataclass
 class _Place:
-    """A box in its layer, or a bend of an edge that passes by."""
+    """The place of a box in its layer, or of a bend of an edge that passes the layer."""
 
     layer: int
     width: float
     above: list[int] = field(default_factory=list)
     below: list[int] = field(default_factory=list)
-    x: float = 0.0  # of its middle
+    x: float = 0.0  # its middle
 
 
 def _layers(boxes: Sequence[Box]) -> list[int]:
-    """A box stands below all that it reads; a constant just above what reads it first."""
+    """The layer of each box: below all that it reads, and for a constant just above what reads it first."""
     layers: list[int] = []
     for box in boxes:
         layers.append(1 + max((layers[read] for read in box.reads), default=-1))
@@ -68,7 +69,7 @@ def _short(text: str) -> str:
 
 
 def _routed(boxes: Sequence[Box]) -> tuple[list[_Place], list[list[int]]]:
-    """The places of boxes, then of bends, and of each edge the places that it goes through."""
+    """The places of boxes, then of bends; and for each edge the places that it goes through."""
     layers = _layers(boxes)
     places = [_Place(layer, _GAP + _LETTER * max(len(_short(box.first)), len(_short(box.second))))
               for layer, box in zip(layers, boxes)]
@@ -89,11 +90,11 @@ def _routed(boxes: Sequence[Box]) -> tuple[list[_Place], list[list[int]]]:
 
 
 def _nearest(wished: list[float], apart: list[float]) -> list[float]:
-    """The places nearest to the wished ones, in the least squares, of which each is so far from the one before."""
+    """The places nearest to the wished ones, by least squares, that are at least so far apart from one to the next."""
     offsets = [0.0]
     for distance in apart:
         offsets.append(offsets[-1] + distance)
-    blocks: list[tuple[float, int]] = []  # a mean, and of how many
+    blocks: list[tuple[float, int]] = []  # a mean, and of how many places
     for wish, offset in zip(wished, offsets):
         mean, count = wish - offset, 1
         while blocks and blocks[-1][0] > mean:
@@ -105,7 +106,7 @@ def _nearest(wished: list[float], apart: list[float]) -> list[float]:
 
 
 def _arrange(places: list[_Place]) -> None:
-    """Orders each layer so that few edges cross, and sets places apart."""
+    """Orders each layer so that few edges cross, and moves places apart."""
     rows: list[list[int]] = [[] for _ in range(1 + max(place.layer for place in places))]
     for index, place in enumerate(places):
         rows[place.layer].append(index)
@@ -159,7 +160,7 @@ def _edge(points: list[tuple[float, float]]) -> str:
 
 
 def picture(boxes: Sequence[Box], words: str) -> str:
-    """The boxes as an SVG element, which `words` say to who does not see it; "" where there are none, or too many."""
+    """The boxes as an SVG element, with `words` for those who do not see it; "" if there are no boxes, or too many."""
     if not 0 < len(boxes) <= MOST_BOXES:
         return ""
     places, routes = _routed(boxes)

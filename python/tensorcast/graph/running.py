@@ -1,4 +1,4 @@
-"""A `Session` runs a graph or a model, and a graph backward.
+"""A `Session` runs a graph or a model, and a graph also backward.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,26 +19,26 @@ from .building import Graph
 
 
 class Session:
-    """A graph made ready to run, which does not change with the graph; `load` makes one of a model.
+    """A graph made ready to run, which later changes to the graph do not affect; `load` makes one from a model.
 
-    Any number of threads may run one. Sessions of models run at once, others one after the other.
+    Any number of threads may run a session. Runs of a model's session overlap; others wait for each other.
 
     Parameters
     ----------
     graph : Graph
     backward : bool
-        `backward` may be called.
+        Allow `backward` to be called.
     differentiable : {"usual", "wide"}
-        Types that have derivatives: float16, float32, float64 and bfloat16, or the narrower floats
+        The types that have derivatives: float16, float32, float64 and bfloat16, or the narrower floats
         too.
     gives_zeros : bool
-        An input that no gradient reaches gets one of zeros, not None.
+        An input that no gradient reaches gets a gradient of zeros instead of None.
 
     Attributes
     ----------
     inputs, outputs : list of ValueInfo
     profile : list of dict
-        Of the last run that was asked for it, a dict for each node.
+        A dict for each node, from the last run that was asked for a profile.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class Session:
     def _hold(self, core: _core.Session, is_of_model: bool) -> None:
         self._core = core
         self._is_of_model = is_of_model
-        self._lock = threading.Lock()  # what is bound is used by one thread at a time
+        self._lock = threading.Lock()  # one thread at a time uses what is bound
         self.inputs = [ValueInfo(*info) for info in self._core.inputs()]
         self.outputs = [ValueInfo(*info) for info in self._core.outputs()]
         self.profile: list[dict[str, Any]] = []
@@ -79,26 +79,26 @@ class Session:
     @staticmethod
     def load(model: Any, *, optimize: bool = False, contradictions: str = "text",
              allow_hard_links: bool = False) -> Session:
-        """A model made ready to run, checked whole. It does not run backward, and ranks that the
-        model declares are not enforced.
+        """Checks a whole model and makes it ready to run. It does not run backward, and ranks that the model
+        declares are not enforced.
 
         Parameters
         ----------
         model : path, bytes or onnx.ModelProto
-            Of Cast, CastLike, Identity, Constant and functions of these. External data is read for
-            a path alone.
+            A model of Cast, CastLike, Identity, Constant and functions of these. External data is read only
+            if it is given as a path.
         optimize : bool
             Run it without the Casts that `tensorcast.onnx.optimize` takes out.
         contradictions : {"text", "tests"}
-            Which side is taken where an operator's text and the official tests of its opset
-            contradict each other.
+            Which one to follow where an operator's text and the official tests of its opset contradict
+            each other.
         allow_hard_links : bool
-            Of files that hold the model's data.
+            Read the model's data also from files that have hard links.
 
         Raises
         ------
         FileError, ContentsError, UnsupportedError
-            It cannot be read; it is no valid model; it has another operator.
+            It cannot be read; it is not a valid model; it has another operator.
 
         Examples
         --------
@@ -121,35 +121,35 @@ class Session:
 
     @property
     def opset(self) -> int:
-        """Of ai.onnx; 0 of a model that imports none."""
+        """The opset of ai.onnx; 0 for a model that imports none."""
         return int(self._core.opset())
 
     def run(self, inputs: Mapping[str, Any] | Sequence[Any], *,
             outputs: Sequence[str] | None = None, threads: int | None = None,
             profile: bool = False) -> dict[str, Array]:
-        """Runs it on arrays.
+        """Runs the graph or model on arrays.
 
         Parameters
         ----------
         inputs : mapping of str to array_like, or sequence
-            By name or in order, as `tensorcast.cast` takes them, of the types that are declared.
-            Those that are left out, or None, take their defaults.
+            Arrays by name or in order, of the declared types, as `tensorcast.cast` takes them. Inputs that
+            are left out, or None, take their defaults.
         outputs : sequence of str, optional
-            Make these alone, and run only what they need.
+            Make only these, and run only what they need.
         threads : int, optional
-            As `tensorcast.cast`.
+            As in `tensorcast.cast`.
         profile : bool
             The attribute `profile` then says what each node took.
 
         Returns
         -------
         dict of str to numpy.ndarray
-            Narrow elements one to a byte, strings as object.
+            Narrow elements take a byte each, and strings are objects.
 
         Raises
         ------
         ArgumentError
-            An input is missing or of another type, or a name is none; a text is no number.
+            An input is missing or of another type, a name is unknown, or a text is not a number.
         KindError
         """
         names = [info.name for info in self.outputs]
@@ -171,24 +171,25 @@ class Session:
 
     def backward(self, gradients: Mapping[str, Any] | Sequence[Any], *, threads: int | None = None,
                  ) -> dict[str, Array | None]:
-        """Gradients of the inputs, of those of the outputs, after a run. docs/graphs.md has the rule.
+        """Computes the inputs' gradients from the outputs', after a run. docs/graphs.md has the rule.
 
         Parameters
         ----------
         gradients : mapping of str to array_like, or sequence
-            Of outputs, of their types and shapes in the last run; of what is left out there is none.
+            Gradients of outputs, of the types and shapes that these had in the last run. An output that is
+            left out has none.
         threads : int, optional
-            As `tensorcast.cast`.
+            As in `tensorcast.cast`.
 
         Returns
         -------
         dict of str to numpy.ndarray or None
-            Of each input, of its type and shape; None where no gradient reaches it.
+            For each input a gradient of its type and shape, or None if no gradient reaches it.
 
         Raises
         ------
         ArgumentError
-            It has not run, or a gradient is of another type or shape than its output.
+            It has not run, or a gradient has another type or shape than its output.
         UnsupportedError
             The session was not made with ``backward=True``.
         """

@@ -1,5 +1,5 @@
-"""ONNX models: needless Casts taken out, and ONNX's own interfaces (`tensorcast.graph.Session.load`
-runs a model).
+"""ONNX models: needless Casts are taken out, and ONNX's own interfaces run models
+(`tensorcast.graph.Session.load` runs them, too).
 
 `optimize` needs nothing else; `Backend` and `cast_ops` need the package onnx
 (``pip install tensorcast[onnx]``).
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Backend", "BackendOfTests", "OptimizeReport", "ValueInfo", "cast_ops", "optimize"]
 
 
-def __getattr__(name: str) -> Any:  # what imports onnx waits until it is asked for
+def __getattr__(name: str) -> Any:  # what imports onnx is not imported before it is asked for
     if name in ("Backend", "BackendOfTests", "cast_ops"):
         from . import backend
 

@@ -1,4 +1,4 @@
-"""ONNX's own interfaces are here: a backend (onnx.backend.base), and operators for its ReferenceEvaluator.
+"""ONNX's own interfaces: a backend (onnx.backend.base), and operators for its ReferenceEvaluator.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -23,7 +23,7 @@ from ..models import ValueInfo
 
 
 def _as_declared(x: Any, info: ValueInfo) -> Any:
-    """Old data has bfloat16 as uint16, and means its bits."""
+    """Old data holds bfloat16 as uint16: its bits are meant."""
     array = np.asarray(x)
     dtype = _core.type_dtype(_core.type_number(info.type))
     if array.dtype.kind == "u" and array.dtype != dtype and array.dtype.itemsize == dtype.itemsize:
@@ -32,7 +32,7 @@ def _as_declared(x: Any, info: ValueInfo) -> Any:
 
 
 def _listed(inputs: Any) -> list[Any]:
-    """What is not a list or a tuple is the one input."""
+    """Takes what is neither a list nor a tuple as the one input."""
     return list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
 
 
@@ -59,7 +59,7 @@ class Rep(BackendRep):
         self.session = session
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs in order; inputs beyond those given take their defaults."""
+        """Returns the outputs in order; inputs that are not given take their defaults."""
         arrays = _listed(inputs)
         if len(arrays) > len(self.session.inputs):
             raise ArgumentError(f"{len(arrays)} inputs were given, and there are {len(self.session.inputs)}")
@@ -88,12 +88,12 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> Rep:
-        """A model made ready: ``prepare(model).run(inputs)``.
+        """Makes a model ready: ``prepare(model).run(inputs)``.
 
         Raises
         ------
         ContentsError
-            It is no valid model.
+            It is not a valid model.
         UnsupportedError
             It has another operator, or another device is asked for.
         """
@@ -103,26 +103,26 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs in order, of one array or a list of them.
+        """Runs a model on one array or a list of them, and returns the outputs in order.
 
         Raises
         ------
         ArgumentError
-            Inputs are missing, too many, or of another type than is declared.
+            Inputs are missing, too many, or not of the declared types.
         ContentsError, UnsupportedError
-            As `prepare`.
+            As in `prepare`.
         """
         return cls.prepare(model, device).run(inputs)
 
     @classmethod
     def run_node(cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None,
                  **kwargs: Any) -> tuple[Any, ...]:
-        """A node as a model of its own, of the opset `opset_version`, or the newest that onnx has.
+        """Runs a node as a model of its own, of the opset `opset_version`, or the newest that onnx has.
 
         Raises
         ------
         ArgumentError, ContentsError, UnsupportedError
-            As `run_model`; and what onnx's own check of the node raises.
+            As in `run_model`; and what onnx's own check of the node raises.
         """
         super().run_node(node, inputs, device, outputs_info, **kwargs)  # checks the node
         arrays = _listed(inputs)
@@ -132,7 +132,7 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether `prepare` takes it; raises nothing of a model."""
+        """Whether `prepare` takes a model; raises nothing if it does not."""
         try:
             cls.prepare(model, device)
         except Error:
@@ -141,7 +141,7 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether it is the CPU, as onnx writes it: "CPU", "CPU:0"; raises nothing."""
+        """Whether a device is the CPU, in onnx's notation: "CPU", "CPU:0"; raises nothing."""
         try:
             return bool(Device(device).type == DeviceType.CPU)
         except (AttributeError, ValueError):  # onnx has no such device
@@ -149,7 +149,7 @@ class Backend(_OnnxBackend):
 
 
 class BackendOfTests(Backend):
-    """The same, on the tests' side where an operator's text contradicts them."""
+    """The same, but it follows the official tests where an operator's text contradicts them."""
 
     contradictions = "tests"
 
@@ -169,9 +169,9 @@ class _Cast(OpRun):
 def cast_ops() -> list[type[OpRun]]:
     """Operators for ``ReferenceEvaluator(model, new_ops=...)``: Cast and CastLike, exactly.
 
-    The evaluator does not hand them on to functions of the model, whose Casts are then its own:
-    inline these first, ``onnx.inliner.inline_local_functions(model)``. The operators raise
-    `tensorcast.Error` where a node cannot be run.
+    The evaluator does not hand them on to a model's functions, whose Casts are then onnx's own: inline
+    functions first, ``onnx.inliner.inline_local_functions(model)``. The operators raise
+    `tensorcast.Error` if a node cannot be run.
 
     Examples
     --------
