@@ -16,7 +16,7 @@ import tensorcast as tc
 
 
 def work(plan: str, handle: str, unit: tc.Unit) -> tc.Part:
-    """Done anywhere; and again, where it is not known whether it was done."""
+    """Runs anywhere, and may run again if it is not known whether it ran."""
     with tc.Plan.from_json(plan).join(handle) as outputs:
         return outputs.run(unit, threads=1)
 
