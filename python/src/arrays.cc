@@ -20,7 +20,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// Of arrays of fewer bytes numpy's own memory is as good, and quicker to get.
+// For arrays of fewer bytes numpy's own memory is as good, and quicker to get.
 constexpr npy_intp kOwnMemoryFrom = 1 << 12;
 
 // Gives what numpy asks for the memory of arrays that are made here.

@@ -20,16 +20,16 @@ bool IsInteger(DataType type) {
   return type_class == TypeClass::kSigned || type_class == TypeClass::kUnsigned;
 }
 
-// What is kept of an element's bits: the low ones of what is read, its sign spread over those above
-// where it has one, and of that the low ones of what is written.
+// What is kept of an element's bits: the low ones that are read, with the sign, if there is one,
+// spread over those above; and of these the low ones that are written.
 struct Bits {
   std::uint64_t read;
   std::uint64_t sign;  // 0 where there is none
   std::uint64_t written;
 };
 
-// Elements of one byte are read, or written. `Value` is what is read, with its sign where it has
-// one: of a narrow integer it is less than 128.
+// Elements of one byte are read, or written. `Value` is what is read, with its sign if it has one;
+// a narrow integer's is less than 128.
 #define TENSORCAST_MOVE(Read, Value, Written)                                                   \
   TENSORCAST_CLONES void Move(const Bits& bits, const Read* source, Written* result,            \
                               std::uint64_t n) {                                                \

@@ -192,7 +192,7 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
 
 void SetWord(CastOption option, std::string_view word, CastOptions* options) {
   if (SetCastOption(option, word, options)) return;
-  std::string line = std::string(CastOptionName(option)) + " is one of";
+  std::string line = std::string(CastOptionName(option)) + " must be one of";
   std::string_view separator = " ";
   for (const std::string_view known : CastOptionValues(option)) {
     line.append(separator).append(words::Quoted(known));
@@ -207,7 +207,7 @@ void SetOption(CastOption option, PyObject* value, CastOptions* options) {
     const int truth = is_number ? PyObject_IsTrue(value) : -1;
     if (truth < 0) {
       PyErr_Clear();
-      Raise(ErrorClass::kKind, "saturate is True or False");
+      Raise(ErrorClass::kKind, "saturate must be True or False");
     }
     options->saturate = truth != 0;
     return;

@@ -58,7 +58,7 @@ Member Argument(std::string_view argument, nb::handle text, const Parse& parse,
                 std::span<const Member> members, const Name& name) {
   if (const auto found = Named(text, parse)) return *found;
   std::string line(argument);
-  line += " is one of";
+  line += " must be one of";
   for (const Member member : members) line.append(" \"").append(name(member)).append("\"");
   Raise(ErrorClass::kValue, line);
 }

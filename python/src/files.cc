@@ -56,7 +56,7 @@ class WeightsOfFile {
   // Gives the weights whose scales can be applied, in the order of their codes.
   const std::vector<scale::ScaledWeight>& Applicable() { return Survey().scales.weights.weights; }
 
-  // Gives the tensors that are left where these scales are applied; nothing: all are.
+  // Gives the tensors that are left once these scales are applied; nothing if all are.
   std::optional<std::vector<std::size_t>> Left() {
     const convert::Survey& survey = Survey();
     std::unordered_set<std::size_t> codes;
@@ -75,8 +75,8 @@ class WeightsOfFile {
   // Gives the type that the configuration says the model is built in, or an empty text.
   const std::string& ModelType() { return Survey().scales.weights.config.dtype; }
 
-  // Throws where a tensor is codes, or serves some, and its scales cannot be applied. Without a
-  // type it is read as it is stored, which is refused only where it is known to be codes.
+  // Throws if a tensor is codes, or serves some, and its scales cannot be applied. Without a type
+  // it is read as it is stored, which is refused only if it is known to be codes.
   void Refuse(std::size_t tensor, std::optional<DataType> wanted) {
     const convert::Survey& survey = Survey();
     if (!refused_.contains(tensor)) return;
@@ -214,8 +214,9 @@ class TensorFile {
   std::shared_ptr<WeightsOfFile> weights_;
 };
 
-// Gives a tensor as an array of the file's memory, in the file's order, or None where it has to be
-// read. `is_stream`, and a type that the library does not know: its packed bytes, as uint8.
+// Gives a tensor as an array of the file's memory, in the file's order, or None if it has to be
+// read. With `is_stream`, or for a type that the library does not know, it is packed bytes, as
+// uint8.
 nb::object MapTensor(const TensorFile& file, std::size_t tensor, bool is_stream) {
   const formats::TensorInfo& info = file.info(tensor);
   const TypeInfo* const type = FindType(info.type);

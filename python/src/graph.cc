@@ -47,7 +47,7 @@ NodeKey KeyOf(nb::handle key) {
   std::size_t index = 0;
   if (PyBool_Check(key.ptr()) == 0 && nb::try_cast(key, index)) return NodeKey::Index(index);
   if (PyUnicode_Check(key.ptr()) == 0) {
-    Raise(ErrorClass::kKind, "a node is named by its index or its name; None is all");
+    Raise(ErrorClass::kKind, "a node is named by its index or its name; None means all");
   }
   return NodeKey::Name(FromStr(key));
 }
@@ -61,7 +61,7 @@ std::vector<GraphDimension> DimensionsOf(nb::handle shape) {
     } else if (!size.is_none()) {
       std::uint64_t value = 0;
       if (!nb::try_cast(size, value)) {
-        Raise(ErrorClass::kValue, "a dimension is a size, a name or None");
+        Raise(ErrorClass::kValue, "a dimension must be a size, a name or None");
       }
       dimension.size = value;
     }

@@ -1,7 +1,7 @@
-// JAX takes results by DLPack, and copies nothing, by the function of its extension where that is
-// as it was in 0.10: `jax.dlpack.from_dlpack` takes longer than a small cast. Where it is not, JAX
-// takes small results as numpy's, which it copies, and so it does of types that DLPack lacks, and
-// where there are other devices: what is exchanged stays on its own.
+// JAX takes results by DLPack without a copy, through the function of its extension if that is as
+// it was in 0.10: `jax.dlpack.from_dlpack` takes longer than a small cast. If it is not, JAX takes
+// small results as numpy's, and copies them. It also copies types that DLPack lacks, and everything
+// if there are other devices, since what is exchanged stays on its own device.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "jax_arrays.h"
@@ -31,7 +31,7 @@ struct Jax {
   PyTypeObject* array = nullptr;
   PyObject* asarray = nullptr;
   PyObject* from_dlpack = nullptr;
-  PyObject* import_tensor = nullptr;  // its extension's own; null where it did not work
+  PyObject* import_tensor = nullptr;  // its extension's own; null if it did not work
   PyObject* cpu_sharding = nullptr;   // the last one that was found on one CPU
   PyObject* cpu = nullptr;            // that device
   PyObject* devices = nullptr;        // gives all
@@ -53,7 +53,7 @@ PyObject* Attribute(PyObject* object, const char* name) {
   return found;
 }
 
-// Finds JAX where it has been imported to the end. Its class of arrays has changed its module.
+// Finds JAX if it has been imported to the end. Its class of arrays has changed its module.
 void FindJax() {
   Jax& jax = TheJax();
   PyObject* extension = LoadedModule("jaxlib._jax");
@@ -112,7 +112,7 @@ void GiveBack(dlpack::UnversionedTensor* self) {
   std::free(self->context);
 }
 
-// What a capsule is destroyed with, which nobody has taken.
+// Destroys a capsule that nobody has taken.
 void Destroy(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kUnused) == 0) return;
   auto* const self =
@@ -145,7 +145,7 @@ nb::object NumpyView(PyObject* array) noexcept {
 
 nb::object NewJaxMemory(DataType type, const Operand& like, Operand* result) {
   const std::size_t element = ElementBytes(type);
-  if (element == 8) return {};  // which JAX has only where it was told so
+  if (element == 8) return {};  // which JAX has only if it was told so
   const auto exchanged = ExchangedType(type);
   const std::size_t bytes = like.n * element;
   result->type = type;

@@ -1,5 +1,5 @@
-// Arrays of a caller's, there one after the other, are lent to the library as a checkpoint's
-// directory of which a conversion reads each tensor while it is there (planned_writing.py).
+// A caller's arrays, which are there one after the other, are lent to the library as a checkpoint's
+// directory. A conversion reads each tensor while it is there (planned_writing.py).
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
@@ -45,7 +45,7 @@ class LentDirectory final : public FileSystem {
  public:
   static constexpr const char* kWeights = "model.safetensors";
 
-  // `files`: of the others the contents, by name.
+  // `files` has the contents of the others, by name.
   LentDirectory(std::string path, const formats::FileContents& contents,
                 std::map<std::string, std::string> files)
       : path_(std::move(path)), files_(std::move(files)) {

@@ -52,7 +52,7 @@ nb::dict ReportDict(const LossReport& report) {
   fields["elements"] = report.elements;
   fields["counts"] = counts;
   fields["first"] = first;
-  // No figure is made of nothing, as in the tool.
+  // Without elements there is no figure, as in the tool.
   const auto figure = [](std::uint64_t elements, double value) {
     return elements == 0 ? std::numeric_limits<double>::quiet_NaN() : value;
   };

@@ -1,4 +1,5 @@
-// Models are handled here: ONNX's lose the Casts that can go, MDF's are read as graphs and written.
+// Models are handled here: ONNX models lose the Casts that can go, MDF models are read as graphs
+// and written.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
@@ -36,7 +37,7 @@ nb::dict RemovedDict(const onnx::RemovedNode& node) {
   return fields;
 }
 
-// Says what would let the Casts go; it stands behind the reason.
+// Says what would let the Casts go; this stands behind the reason.
 std::string_view RemedyText(onnx::KeptRemedy remedy) {
   switch (remedy) {
     case onnx::KeptRemedy::kNanPayloads: return "; nan_payloads_may_change=True allows that";
@@ -63,7 +64,7 @@ nb::tuple ReportTuple(const onnx::OptimizeReport& report) {
 }
 
 void BindModel(nb::module_& m) {
-  // A model in memory gives another; one in a file is written to another.
+  // A model in memory gives another one; a model in a file is written to another file.
   m.def(
       "optimize",
       [](nb::handle source, nb::handle output, bool fold_all, bool nan_payloads_may_change,

@@ -39,8 +39,8 @@ class HeldOutputs {
   HeldPlan& held() const { return *held_; }
   convert::ConversionOutputs& outputs() const { return *outputs_; }
 
-  // Removes what is not committed, where that is this process's: one that was forked has the same
-  // memory, and the files are its parent's.
+  // Removes what is not committed if it is this process's. (A forked process has the same memory,
+  // but the files are its parent's.)
   void Close() noexcept {
     if (getpid() != owner_) static_cast<void>(outputs_.release());
     outputs_.reset();
@@ -147,7 +147,7 @@ void BindOutputs(nb::module_& m) {
     const convert::PlanState* const state = convert::PlanAccess::StateOf(held.plan);
     return ListOf(convert::InputPaths(*state), ToStr);
   });
-  // Of each job which others have to be run with it: a number that they share, or None.
+  // Gives for each job a number that it shares with those that have to be run with it, or None.
   m.def("groups", [](const HeldPlan& held) {
     const convert::PlanState* const state = convert::PlanAccess::StateOf(held.plan);
     nb::list groups;

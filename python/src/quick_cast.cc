@@ -31,7 +31,7 @@ PyObject* check_names = nullptr;   // raises for a name that is none of its opti
 
 // ---------------------------------------------------------------------------- arguments
 
-// The arguments that are no options of the library, by their names.
+// The arguments that are not options of the library, by their names.
 enum Named { kOut, kThreads, kTo, kLike, kPacked, kFromType, kLoss, kShape, kX, kNames };
 constexpr std::array<const char*, kNames> kNamedArguments = {
     "out", "threads", "to", "like", "packed", "from_type", "loss", "shape", "x"};
@@ -103,7 +103,7 @@ bool ReadArguments(PyObject* const* given, Py_ssize_t count, PyObject* names,
 
 // ----------------------------------------------------------------------------- operands
 
-// Reads a numpy array; false where it is none, or of no type of ONNX of fixed width.
+// Reads a numpy array; false if it is not one, or not of a type of ONNX of fixed width.
 bool ReadArray(PyObject* object, Operand* operand) {
   if (!PyArray_CheckExact(object)) return false;
   auto* const array = reinterpret_cast<PyArrayObject*>(object);
@@ -124,7 +124,7 @@ bool ReadArray(PyObject* object, Operand* operand) {
   return PyArray_ISNOTSWAPPED(array) && SetOrder(operand);
 }
 
-// Reads x; a numpy array that is not dense is copied, and one in Fortran's order where C's is
+// Reads x; a numpy array that is not dense is copied, and so is one in Fortran's order if C's is
 // needed.
 bool ReadSource(PyObject* x, bool needs_c_order, Operand* operand) {
   if (!PyArray_CheckExact(x)) {
@@ -206,7 +206,7 @@ bool ReadModel(PyObject* model, DataType* type, Library* library) {
 
 // --------------------------------------------------------------------------------- cast
 
-// Casts what needs nothing of Python's. The rest gives an invalid object, and is for general_cast.
+// Casts what needs no Python. For the rest it gives an invalid object, and general_cast does it.
 nb::object QuickCast(PyObject* const* given, Py_ssize_t count, PyObject* names) {
   Arguments arguments;
   if (!ReadArguments(given, count, names, &arguments)) return {};
@@ -266,8 +266,8 @@ nb::object QuickCast(PyObject* const* given, Py_ssize_t count, PyObject* names) 
   return library == Library::kJax ? JaxArrayOf(made) : made;
 }
 
-// general_cast has raised a TypeError. Where it was given an option that it does not have,
-// check_names raises a better one.
+// general_cast has raised a TypeError. If that was for an option that it does not have, check_names
+// raises a better one.
 void CheckNames(PyObject* names) {
   nb::python_error raised;  // takes the error
   const nb::object checked = nb::steal(CallWithOne(check_names, names));

@@ -29,14 +29,14 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMostKept = 512;  // blocks
 
-// The limit that a process starts with where the environment has none, and the machine's memory
-// does not make it less.
+// The limit that a process starts with, unless the environment has one or the machine's memory
+// makes it less.
 constexpr std::size_t kUsualLimit = std::size_t{4} << 30;
 constexpr std::size_t kShareOfMachine = 8;
-// Of what is kept, so much stays the process's own on small pages: to give the system a choice
-// (MADV_FREE) takes, page by page, as long as a cast. What is kept beyond that it may take.
+// So much of what is kept stays the process's own on small pages, because letting the system choose
+// (MADV_FREE) takes as long as a cast, page by page. What is kept beyond that the system may take.
 constexpr std::size_t kOwn = std::size_t{512} << 20;
-// Where a new huge page costs the host's making it, no more than so much is on them.
+// If the host has to make each new huge page, no more than so much is on them.
 constexpr std::size_t kMostDearPages = std::size_t{128} << 20;
 
 // It stands directly before the memory that is given.
@@ -87,8 +87,8 @@ bool HostTakesFreePages() {
 // Bytes of all blocks that are mapped, given or kept.
 std::atomic<std::size_t> mapped_bytes = 0;
 
-// A page for the header stands before the memory, which begins a page, so that it lies to every
-// source as pages do, and a huge page where it fills some.
+// A page for the header stands before the memory. So the memory begins at a page, and lies to every
+// source as pages do, or at a huge page if it fills some.
 void* Map(std::size_t capacity, std::size_t kept_limit) {
   const bool is_huge =
       capacity >= 2 * kHugePage &&

@@ -62,8 +62,7 @@ struct HeldTensors {
   std::uint64_t bytes = 0;
 };
 
-// A session reads the arrays that are bound to its inputs until others are, so they are held with
-// it.
+// A session reads the arrays that are bound to its inputs until others are bound, so it holds them.
 class HeldSession {
  public:
   HeldSession(const Graph& graph, bool backward, bool wide, bool gives_zeros) {

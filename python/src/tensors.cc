@@ -1,4 +1,4 @@
-// The library's views of tensors are made of numpy's arrays here, and arrays of views.
+// numpy's arrays become the library's views of tensors here, and views become arrays.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensors.h"

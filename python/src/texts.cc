@@ -63,8 +63,7 @@ void AppendObject(PyObject* object, std::uint64_t index, PyArrayObject* array, T
           : nb::cast<std::string>(nb::str(nb::handle(object).type().attr("__name__")));
   Raise(ErrorClass::kKind,
         ElementName(index, ShapeOf(array)) + " is " + words::EscapeName(kind) +
-            ": an array of objects is taken where each is a number, or each is str "
-            "or bytes");
+            ": an array of objects has to hold only numbers, or only str and bytes");
 }
 
 void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArrayObject* array,
@@ -79,8 +78,8 @@ void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArr
   for (std::size_t i = 0; i < length; ++i) {
     const std::uint32_t point = point_at(i);
     if (!words::IsUnicode(point)) {
-      Raise(ErrorClass::kValue,
-            ElementName(index, ShapeOf(array)) + " holds what is not a character of Unicode");
+      Raise(ErrorClass::kValue, ElementName(index, ShapeOf(array)) +
+                                    " holds something that is not a character of Unicode");
     }
     char utf8[4];
     texts.bytes.insert(texts.bytes.end(), utf8, words::PutUtf8(point, utf8));
@@ -88,7 +87,8 @@ void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArr
   texts.offsets.push_back(texts.bytes.size());
 }
 
-// Weighs texts as bytes of numbers: a text takes some hundred times as long as a number.
+// How many bytes of numbers take as long as these texts: a text takes some hundred times as long as
+// a number.
 std::uint64_t WorkOf(std::uint64_t bytes) { return bytes * 32; }
 
 // Parses all texts, in numpy's layout or packed.
@@ -179,7 +179,7 @@ Texts ReadTexts(PyArrayObject* array) {
         texts.Append(text);
         break;
       }
-      default: Raise(ErrorClass::kKind, "an array of texts is of object, U or S");
+      default: Raise(ErrorClass::kKind, "an array of texts must be of object, U or S");
     }
   }
   return texts;

@@ -31,7 +31,7 @@ struct Torch {
   PyObject* requires_grad = nullptr;  // the name
   PyObject* is_grad_enabled = nullptr;
   PyObject* count_modes = nullptr;  // those that see all operators
-  std::bitset<kTypeNumbers> lacks;  // types of which it made no tensor
+  std::bitset<kTypeNumbers> lacks;  // types that it made no tensor of
   bool is_known = false;
 };
 Torch& TheTorch() {
@@ -171,7 +171,7 @@ bool ReadTensor(PyObject* tensor, Operand* operand) noexcept {
     operand->shape = operand->sizes.data();
     operand->n *= 2;
   }
-  // The elements of some are what stands there with the other sign: imaginary parts.
+  // Some tensors hold their elements with the other sign: imaginary parts.
   const bool is_part = row->type == DataType::kFloat32 || row->type == DataType::kFloat64 ||
                        row->type == DataType::kFloat16;
   return !is_part || !MayBe(torch.is_neg, tensor);

@@ -72,7 +72,7 @@ struct Meaning {
 constexpr std::string_view kNarrowIntegers =
     " is not an element type: those of less than a byte are int2, int4, uint2 and uint4";
 constexpr std::string_view kLayout =
-    " is a layout of weights, which plan and convert write of to=\"int4-group\" by layout=";
+    " is a layout of weights, which plan and convert write with to=\"int4-group\" and layout=";
 constexpr std::string_view kQuantised =
     " has a scale beside its integers, and is not an element type: cast x.dequantize()";
 constexpr Meaning kMeanings[] = {
@@ -113,7 +113,7 @@ std::string Lower(std::string_view name) {
   return lower;
 }
 
-// Gives what a name that is no type's may mean; empty where nothing is known of it.
+// Gives what a name that no type has may mean; empty if nothing is known of it.
 std::string MeaningOf(std::string_view name) {
   constexpr std::string_view kTensor = "tensor(";
   std::string lower = Lower(name.substr(0, 32));
@@ -133,13 +133,13 @@ std::string MeaningOf(std::string_view name) {
     std::string spelling(format.name);
     std::ranges::replace(spelling, '-', '_');
     if (spelling == bare) {
-      return " is a format of weights with scales, which plan and convert write: it is no element "
-             "type";
+      return " is a format of weights with scales, which plan and convert write: it is not an "
+             "element type";
     }
   }
   for (const formats::GgufType& type : formats::kGgufTypes) {
     if (type.type == DataType::kUndefined && bare.starts_with(Lower(type.name))) {  // "q4_k_m", too
-      return " is a type of GGUF's, of codes and scales, which is read, and not written";
+      return " is a type of GGUF's, with codes and scales, which can be read but not written";
     }
   }
   return {};
@@ -249,7 +249,7 @@ DataType AskedType(nb::handle argument) {
                                    " is not a type of elements");
     }
   }
-  Raise(ErrorClass::kKind, "a type is named by a text, a dtype or ONNX's number, and not by " +
+  Raise(ErrorClass::kKind, "a type is named by a text, a dtype or ONNX's number, not by " +
                                words::EscapeName(TextOf(argument.type().attr("__name__"))));
 }
 
@@ -287,7 +287,7 @@ std::size_t ElementBytes(DataType type) {
 
 namespace {
 
-// Says whether an object is one of torch's dtypes, of which each is one object.
+// Says whether an object is one of torch's dtypes, each of which is a single object.
 bool IsTorchDtype(PyObject* argument) {
   static PyTypeObject* known = nullptr;
   if (known == nullptr) {

@@ -124,8 +124,8 @@ class ArraysWriter {
     writer->Commit();
   }
 
-  // Removes what is not committed, where that is this process's: one that was forked has the same
-  // memory, and the file is its parent's.
+  // Removes what is not committed if it is this process's. (A forked process has the same memory,
+  // but the file is its parent's.)
   void Close() noexcept {
     if (getpid() != owner_) static_cast<void>(new auto(std::move(writer_)));  // kept for ever
     writer_.reset();

@@ -68,9 +68,9 @@ def path_text(path: Any, what: str = "a path") -> str:
     try:
         text = os.fsdecode(path)
     except TypeError:
-        raise KindError(f"{what} is a str or a path, and not {type(path).__name__}") from None
+        raise KindError(f"{what} must be a str or a path, not {type(path).__name__}") from None
     if "\0" in text:
-        raise ArgumentError(f"{what} has no NUL")
+        raise ArgumentError(f"{what} must not have a NUL")
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
@@ -80,7 +80,7 @@ def path_text(path: Any, what: str = "a path") -> str:
 
 def text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise KindError(f"{what} is a str, and not {type(value).__name__}")
+        raise KindError(f"{what} must be a str, not {type(value).__name__}")
     return value
 
 
@@ -89,7 +89,7 @@ def renames(rename: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[tuple
     pairs = list(rename.items() if isinstance(rename, Mapping) else rename)
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise KindError("rename has pairs of a pattern and a name, or is a mapping")
+            raise KindError("rename must be a mapping, or pairs of a pattern and a name")
         for part in pair:
             text(part, "each part of rename")
     return pairs
@@ -97,7 +97,7 @@ def renames(rename: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[tuple
 
 def flag(value: Any, what: str) -> bool:
     if not isinstance(value, (bool, np.bool_)):
-        raise KindError(f"{what} is True or False, and not {type(value).__name__}")
+        raise KindError(f"{what} must be True or False, not {type(value).__name__}")
     return bool(value)
 
 
@@ -105,7 +105,7 @@ def count(value: Any, what: str, most: int = 2**63 - 1) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise KindError(f"{what} is an int, and not {type(value).__name__}") from None
+        raise KindError(f"{what} must be an int, not {type(value).__name__}") from None
     if not 0 <= number <= most:
         raise ArgumentError(f"{what} is {number}: give 0 to {most}")
     return number
@@ -115,4 +115,4 @@ def real(value: Any, what: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise KindError(f"{what} is a number, and not {type(value).__name__}") from None
+        raise KindError(f"{what} must be a number, not {type(value).__name__}") from None

@@ -66,7 +66,7 @@ def type_of(x: Any) -> int:
     if kind is not None:
         return kind.type_of(x)
     if not isinstance(x, (np.ndarray, np.generic)):
-        raise KindError("out and like are arrays of numpy, torch or JAX, and not "
+        raise KindError("out and like must be arrays of numpy, torch or JAX, not "
                         f"{type(x).__name__}")
     return _core.type_number(x.dtype)
 
@@ -98,11 +98,11 @@ def _shape_of(shape: int | Sequence[int] | None) -> tuple[int, ...]:
     if shape is None:
         raise ArgumentError("a packed x needs shape: its elements end before its last byte does")
     if isinstance(shape, str) or (isinstance(shape, np.ndarray) and shape.ndim == 0):
-        raise KindError("shape is an int or a sequence of int")
+        raise KindError("shape must be an int or a sequence of int")
     given = shape if isinstance(shape, (Sequence, np.ndarray)) else (shape,)
     sizes = tuple(count(size, "a size in shape") for size in given)
     if len(sizes) > _MOST_DIMENSIONS:
-        raise ArgumentError(f"shape has {len(sizes)} dimensions, and numpy's have at most "
+        raise ArgumentError(f"shape has {len(sizes)} dimensions, and numpy allows at most "
                             f"{_MOST_DIMENSIONS}")
     if 0 in sizes and math.prod(size or 1 for size in sizes) > _MOST_ELEMENTS:  # numpy's own limit
         raise ArgumentError("shape has more elements than an array can")
@@ -115,12 +115,12 @@ def read(x: Any, from_type: TypeLike | None, packed: bool, shape: int | Sequence
     source = Source(*kind.read(x)) if kind is not None else _read_numpy(x, from_type is not None)
     if from_type is None:
         if shape is not None:
-            raise ArgumentError("shape is of a packed x, whose type from_type says")
+            raise ArgumentError("shape is for a packed x, which needs from_type")
         return source
     number = _core.type_number(from_type)
     array = source.array
     if number == STRING or source.number == STRING:
-        raise ArgumentError("from_type says what bits are, and texts are none")
+        raise ArgumentError("from_type says what bits mean, and texts are not bits")
     if packed and bits_of(number) < 8:
         sizes = _shape_of(shape)
         stream = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -130,7 +130,7 @@ def read(x: Any, from_type: TypeLike | None, packed: bool, shape: int | Sequence
                                 f"{type_name(number)} take {needed}")
         return Source(stream, number, sizes, packed=True)
     if shape is not None:
-        raise ArgumentError("shape is of a packed x, of a type of less than 8 bits")
+        raise ArgumentError("shape is for a packed x, of a type of less than 8 bits")
     dtype = _core.type_dtype(number)
     if array.dtype.itemsize != dtype.itemsize:
         raise ArgumentError(f"x has elements of {array.dtype.itemsize} bytes, and from_type "
@@ -167,7 +167,7 @@ def _made(x: Any, dtype: Any) -> Array:
     except MemoryError:
         raise
     except Exception as error:  # whatever the object's own __array__ raises
-        raise ArgumentError(f"x is no array: {first_line(error, 'numpy refuses it')}") from error
+        raise ArgumentError(f"x is not an array: {first_line(error, 'numpy refuses it')}") from error
 
 
 def _of_python(x: Any) -> Array:
@@ -188,7 +188,7 @@ def _of_python(x: Any) -> Array:
         rounded = [item for item in whole if int(float(item)) != item]
         if rounded or len(whole) == array.size:
             one = rounded[0] if rounded else max(whole)
-            raise RangeError(f"x holds {one} beside numbers of which numpy makes float64 with it: "
+            raise RangeError(f"x holds {one}, of which numpy makes float64 because of what is beside it: "
                              "cast an array of one type")
     return array
 
@@ -199,11 +199,11 @@ def _of_objects(array: Array) -> Array:
         return array
     for index, item in zip(np.ndindex(array.shape), array.flat):
         if isinstance(item, (str, bytes)) or not isinstance(item, (int, float, complex, np.generic)):
-            raise KindError(f"x{list(index) or ''} is {type(item).__name__}: an array of objects is taken "
-                            "where each is a number, or each is str or bytes")
+            raise KindError(f"x{list(index) or ''} is {type(item).__name__}: an array of objects has to hold "
+                            "only numbers, or only str and bytes")
     numbers = _of_python(array.tolist())
     if numbers.dtype.kind == "O":
-        raise RangeError("x holds integers that no type of 64 bits has all of: cast an array of one type")
+        raise RangeError("x holds integers that do not all fit one type of 64 bits: cast an array of one type")
     return numbers
 
 
@@ -234,7 +234,7 @@ def writable(out: Any, shape: tuple[int, ...]) -> Array:
     kind = frameworks.kind_of(out)
     array = kind.writable(out) if kind is not None else out
     if not isinstance(array, np.ndarray):
-        raise KindError(f"out is an array, and not {type(out).__name__}")
+        raise KindError(f"out must be an array, not {type(out).__name__}")
     if isinstance(array, np.ma.MaskedArray):
         raise KindError("out is a masked array: give out.data")
     if not array.flags.writeable:

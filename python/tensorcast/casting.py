@@ -70,7 +70,7 @@ def _recorded(x: Any, number: int, options: dict[str, Any], threads: int | None,
 def packs(packed: Packed) -> bool:
     """Checks the argument `packed`, and says whether the result is packed."""
     if not isinstance(packed, (bool, np.bool_, str)) or packed not in (False, True, "in", "out"):
-        raise ArgumentError("packed is True, False, 'in' or 'out'")
+        raise ArgumentError("packed must be True, False, 'in' or 'out'")
     return packed in (True, "out")
 
 
@@ -274,7 +274,7 @@ def loss(x: Any, to: Any = None, **options: Any) -> LossReport | Losses:
     ['good', 'poor']
     """
     if "loss" in options:
-        raise ArgumentError("loss is what this function gives: it is no option of it")
+        raise ArgumentError("loss is what this function returns, and not an option of it")
     check_options(options, "loss", cast)
     if isinstance(to, (list, tuple)):
         if not to:

@@ -407,12 +407,12 @@ def plan(
     pairs = list(rules.items() if isinstance(rules, Mapping) else rules)
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise KindError("rules are pairs of a pattern and a type, or a mapping")
+            raise KindError("rules must be a mapping, or pairs of a pattern and a type")
         text(pair[0], "the pattern of a rule")
     lists = {}
     for name, patterns in (("only", only), ("exclude", exclude), ("select", select), ("keep", keep)):
         if isinstance(patterns, str):
-            raise ArgumentError(f"{name} is a list of texts, and not one")
+            raise ArgumentError(f"{name} must be a list of texts, not a single text")
         lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
     source, example = path_text(src, "src"), None if like is None else path_text(like, "like")
     target = sources.local_path(path_text(dst, "dst"), "dst")

@@ -204,7 +204,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
     lists = {}
     for name, patterns in (("only", only), ("exclude", exclude)):
         if isinstance(patterns, str):
-            raise ArgumentError(f"{name} is a list of texts, and not one")
+            raise ArgumentError(f"{name} must be a list of texts, not a single text")
         lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
     sides = [path_text(a, "a"), path_text(b, "b")]
     with sources.lend(sides, storage_options), shown(progress, "diff") as tell:

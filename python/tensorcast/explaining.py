@@ -118,7 +118,7 @@ def explain(value: Any, to: TypeLike, *, from_type: TypeLike | None = None,
         return Explanation(*_core.explain_text(f"{Decimal(value):f}", number, dict(options)))
     read = arrays.read(value, None, False, None)
     if read.shape or read.packed or read.number == STRING:
-        raise KindError(f"explain takes one number or text, and not {type(value).__name__}")
+        raise KindError(f"explain takes one number or text, not {type(value).__name__}")
     source, scalar = read.number, read.dense()
     code = int.from_bytes(scalar.astype(scalar.dtype.newbyteorder("<")).tobytes(), "little")
     bits = arrays.bits_of(source)

@@ -94,7 +94,7 @@ class _Torch:
             raise ArgumentError("out requires a gradient: give out.detach()")
         number, bits = self._memory(out)
         if out.is_neg():
-            raise ArgumentError("out has the other sign of what stands in its memory: take the tensor "
+            raise ArgumentError("out is a negated view of its memory: take the tensor "
                                 "that is returned")
         if number == self._FLOAT4:
             raise UnsupportedError("out of torch.float4_e2m1fn_x2: take the tensor that is returned")
@@ -201,14 +201,14 @@ class _Jax:
         jax = sys.modules["jax"]
         made = np.asarray(made)
         if not made.dtype.isnative:
-            raise UnsupportedError("jax has no arrays in the other order of bytes: cast numpy's")
+            raise UnsupportedError("jax has no arrays in the other order of bytes: cast a numpy array")
         try:
             result = jax.numpy.asarray(made)
         except Exception as error:  # a TypeError, or one of XLA's own
             raise UnsupportedError(f"jax has no arrays of {made.dtype} here: cast a numpy array"
                                    ) from error
         if result.dtype != made.dtype:
-            raise ArgumentError(f"jax makes {made.dtype} {result.dtype}: set its option "
+            raise ArgumentError(f"jax makes {result.dtype} of {made.dtype}: set its option "
                                 "jax_enable_x64, or cast a numpy array")
         return result
 

@@ -115,7 +115,7 @@ def window(to: TypeLike) -> Window:
     """What a type holds; raises `ArgumentError` for types that have no such window."""
     name = type_name(to)
     if name in ("bool", "float8e8m0", "string"):
-        raise ArgumentError(f"{name} has no range beside which exponents stand: give a type of numbers that has a zero")
+        raise ArgumentError(f"{name} has no range to compare exponents with: give a type of numbers that has a zero")
     return Window(name, *_core.window_of(_core.type_number(name)))
 
 

@@ -118,9 +118,9 @@ class LossReport:
         3
         """
         if not isinstance(other, LossReport):
-            raise KindError(f"a LossReport is merged with another, and not with {type(other).__name__}")
+            raise KindError(f"a LossReport is merged with another one, not with {type(other).__name__}")
         if isinstance(self._meter, Figures) or isinstance(other._meter, Figures):
-            raise ArgumentError("what diff found is not merged: its figures are of whole tensors")
+            raise ArgumentError("reports from diff cannot be merged: their figures are for whole tensors")
         meter = self._meter.copy()
         meter.merge(other._meter)
         return LossReport(meter)
@@ -263,7 +263,7 @@ def _columns(reports: Iterable[LossReport]) -> Mapping[str, list[Any]]:
 
 
 class Figures:
-    """Stands in for the meter of a report of which only the figures are known."""
+    """Stands in for the meter of a report if only its figures are known."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._fields = fields

@@ -115,7 +115,7 @@ def _type(to: Any) -> int:
     if isinstance(to, (list, tuple, np.ndarray)):
         values = np.asarray(to)
         if values.size != 1:
-            raise ArgumentError(f"to has {values.size} elements; it is one type")
+            raise ArgumentError(f"to has {values.size} elements; expected one type")
         return _type(values.reshape(-1)[0])
     if isinstance(to, (float, np.floating)) and (not np.isfinite(to) or float(to) != int(to)):
         raise ArgumentError(f"to is {to}, which is not the number of a type")
@@ -143,7 +143,7 @@ def _flag(value: Any) -> bool:
     try:
         return int(value) != 0
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"saturate is {value!r}; it is a whole number, of which 0 is false") from None
+        raise ArgumentError(f"saturate is {value!r}; expected a whole number, with 0 for false") from None
 
 
 def _run(x: Any, number: int, bound: dict[str, Any], mode: str) -> Any:
@@ -160,7 +160,7 @@ def _run(x: Any, number: int, bound: dict[str, Any], mode: str) -> Any:
 def _mode(mode: str | None) -> str:
     chosen = installed_mode() or "compatible" if mode is None else mode
     if chosen not in _MODES:
-        raise ArgumentError(f"mode is {chosen!r}; it is one of {', '.join(_MODES)}")
+        raise ArgumentError(f"mode is {chosen!r}; expected one of {', '.join(_MODES)}")
     return chosen
 
 
@@ -315,7 +315,7 @@ def save(graph: Graph, path: str | os.PathLike[str], *, overwrite: bool = False)
     True
     """
     if not isinstance(graph, Graph):
-        raise KindError(f"a Graph is written, and not {type(graph).__name__}")
+        raise KindError(f"graph must be a Graph, not {type(graph).__name__}")
     _core.save_mdf(graph._core, path_text(path), flag(overwrite, "overwrite"))
 
 

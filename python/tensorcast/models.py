@@ -36,7 +36,7 @@ def source_of(model: Any) -> str | bytes:
         return bytes(model)
     if hasattr(model, "SerializeToString"):
         return bytes(model.SerializeToString())
-    path = path_text(model, "a model, where it is neither bytes nor an onnx.ModelProto,")
+    path = path_text(model, "a model that is neither bytes nor an onnx.ModelProto")
     if _core.is_mdf_file(path):
         raise UnsupportedError(f"{path} is a model of MDF: tensorcast.mdf.load gives its graph")
     return path
@@ -53,7 +53,7 @@ def ordered_tensors(given: Any, infos: list[ValueInfo], what: str) -> list[Any]:
             raise ArgumentError(f"there is no {what} {unknown[0]!r}: there are {names}")
         listed = [given.get(name) for name in names]
     elif not isinstance(given, Sequence) or isinstance(given, (str, bytes)):
-        raise KindError(f"{what}s are a mapping of names or a sequence")
+        raise KindError(f"{what}s must be a mapping of names or a sequence")
     elif len(given) > len(names):
         raise ArgumentError(f"{len(given)} {what}s were given, and there are {len(names)}")
     else:
@@ -153,7 +153,7 @@ def optimize(model: Any, output: str | os.PathLike[str] | None = None, *, fold_a
         path: str | None = path_text(output, "output")
     else:
         if output is not None:
-            raise ArgumentError("a model in memory is given back: leave output out")
+            raise ArgumentError("a model in memory is returned: leave output out")
         path = None
     data, report = _core.optimize(
         source, path, flag(fold_all, "fold_all"),

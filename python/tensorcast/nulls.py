@@ -74,7 +74,7 @@ def _missing_inside(x: Any) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
 
 def _refuse(x: Any, what: str, index: tuple[int, ...]) -> None:
     ways = [next((name for name in names if hasattr(x, name)), names[0]) for names in (_FILL, _DROP)]
-    raise KindError(f"{what}[{','.join(map(str, index))}] is null, which no element type of ONNX is: "
+    raise KindError(f"{what}[{','.join(map(str, index))}] is null, which no element type of ONNX has: "
                     f"fill it, .{ways[0]}(value), or leave it out, .{ways[1]}()")
 
 

@@ -181,7 +181,7 @@ class Outputs:
         given = list(parts)
         for part in given:
             if not isinstance(part, Part):
-                raise KindError(f"parts are what Outputs.run gives, and not {type(part).__name__}")
+                raise KindError(f"parts must be what Outputs.run returns, not {type(part).__name__}")
         if len({part.losses is None for part in given}) > 1:
             raise ArgumentError("the loss of some parts was measured, and that of others was not")
         core = self._open()
@@ -236,7 +236,7 @@ def _ranges(given: Iterable[Range]) -> tuple[Range, ...]:
     try:
         ranges = tuple((int(job), int(first), int(elements)) for job, first, elements in given)
     except (TypeError, ValueError):
-        raise KindError("ranges are a Unit's, or triples of a job, its first element and how many") from None
+        raise KindError("ranges must be a Unit's, or triples of a job, its first element and how many") from None
     if any(not 0 <= number < 2**63 for each in ranges for number in each):
-        raise ArgumentError("a range has no negative number, and none of 2**63 or more")
+        raise ArgumentError("the numbers of a range must not be negative, nor 2**63 or more")
     return ranges

@@ -35,14 +35,14 @@ def _beside(config: Any) -> dict[str, bytes]:
         try:
             return {"config.json": json.dumps(dict(config), indent=2).encode()}
         except (TypeError, ValueError) as error:
-            raise KindError(f"config is no JSON: {first_line(error, 'json refuses it')}") from None
+            raise KindError(f"config is not JSON: {first_line(error, 'json refuses it')}") from None
     folder, found = path_text(config, "config"), {}
     try:
         for entry in os.scandir(folder):
             if not entry.is_file() or entry.name.lower().endswith(_WEIGHTS):
                 continue
             if entry.stat().st_size > _MOST_BYTES:
-                raise UnsupportedError(f"{entry.path} has {entry.stat().st_size:,} bytes, and is no file beside weights")
+                raise UnsupportedError(f"{entry.path} has {entry.stat().st_size:,} bytes, too many for a file beside weights")
             with open(entry.path, "rb") as file:
                 found[entry.name] = file.read()
     except OSError as error:

@@ -53,7 +53,7 @@ def _callback(progress: Any) -> Any:
     if progress is None:
         return None
     if isinstance(progress, type):
-        raise ArgumentError(f"progress is a bar, and not its class: give {progress.__name__}()")
+        raise ArgumentError(f"progress must be a bar, not its class: give {progress.__name__}()")
     if hasattr(progress, "update") and hasattr(progress, "total"):
         seen = 0
 
@@ -65,7 +65,7 @@ def _callback(progress: Any) -> Any:
 
         return update
     if not callable(progress):
-        raise ArgumentError("progress is True, a callable, or a bar that has total and update")
+        raise ArgumentError("progress must be True, a callable, or a bar that has total and update")
     return progress
 
 

@@ -124,7 +124,7 @@ def read(core: Any, one: Stored, place: frameworks.Place, wish: Wish) -> Any:
     else:
         target = one.usual if to is None else _core.type_number(to)
     if target == STRING and place.kind is not None:
-        raise UnsupportedError(f"tensor {one.name!r} is of strings, and {place.kind.name} has none: give "
+        raise UnsupportedError(f"tensor {one.name!r} holds strings, and {place.kind.name} has none: give "
                                "to, or framework='np'")
     if wish.loss and STRING in (number, target):
         raise UnsupportedError("casts from and to string have no loss report")
@@ -212,7 +212,7 @@ class TensorSlice:
         wanted = _indices(index, one)
         target = one.usual if self._wish.to is None else _core.type_number(self._wish.to)
         if one.number == 0 and not one.scaled:
-            raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, of which no parts are read: get it whole")
+            raise UnsupportedError(f"tensor {one.name!r} is {one.dtype}, which cannot be read in parts: get it whole")
         whole = _mapped(self._core, one, target, self._wish, False)
         if whole is not None:  # rows are the file's memory; a part with gaps is copied
             part = whole[(*wanted, ...)]
@@ -229,7 +229,7 @@ class TensorSlice:
 
     def _put(self, part: Any, target: int) -> Any:
         if target == STRING and self._place.kind is not None:
-            raise UnsupportedError(f"tensor {self._one.name!r} is of strings, and {self._place.kind.name} has none")
+            raise UnsupportedError(f"tensor {self._one.name!r} holds strings, and {self._place.kind.name} has none")
         form = numpys_dtype(self._wish.to)
         if form is not None and not form.isnative:
             part = part.astype(form)
@@ -295,7 +295,7 @@ def _indices(index: Any, one: Stored) -> list[int | slice]:
     if len(dots) > 1:
         raise ArgumentError("an index has one ... at most")
     if len(given) - len(dots) > len(shape):
-        raise SliceError(f"tensor {one.name!r} has {len(shape)} dimensions, and the index {len(given) - len(dots)}")
+        raise SliceError(f"tensor {one.name!r} has {len(shape)} dimensions, and the index has {len(given) - len(dots)}")
     at = dots[0] if dots else len(given)
     given[at:at + len(dots)] = [slice(None)] * (len(shape) + len(dots) - len(given))
     for place, (each, size) in enumerate(zip(given, shape)):
@@ -312,7 +312,7 @@ def _indices(index: Any, one: Stored) -> list[int | slice]:
         except TypeError:
             raise KindError("parts are read by integers, slices and ...; get the tensor, then index it") from None
         if not -size <= number < size:
-            raise SliceError(f"index {number} of dimension {place}, which has {size} of tensor {one.name!r}")
+            raise SliceError(f"index {number} is beyond dimension {place} of tensor {one.name!r}, which has {size}")
         given[place] = number % size
     return given
 

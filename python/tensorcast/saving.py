@@ -52,7 +52,7 @@ def _named(name: str) -> Iterator[None]:
     try:
         yield
     except (ArgumentError, KindError, UnsupportedError) as error:
-        raise type(error)(f"tensor {name!r}: {first_line(error, 'it is no array')}") from error
+        raise type(error)(f"tensor {name!r}: {first_line(error, 'it is not an array')}") from error
 
 
 def _unicode(value: Any, what: str) -> str:
@@ -76,7 +76,7 @@ def _opened(target: str, declared: list[_Declared], metadata: Mapping[str, str] 
     if plan is not None:
         return PlannedOutput(target, declared, said, replaces, plan)
     if not os.path.splitext(target)[1]:
-        raise UnsupportedError(f"{os.path.basename(target)!r} has no ending that says its format: .safetensors, .npz, .npy or .pb; "
+        raise UnsupportedError(f"{os.path.basename(target)!r} has no ending that names its format: .safetensors, .npz, .npy or .pb; "
                                "config= or layout= makes a directory")
     if said and not target.lower().endswith((".safetensors", ".pb")):
         raise ArgumentError(f"metadata has no place in {os.path.basename(target)!r}: .safetensors and .pb have one")
@@ -109,8 +109,8 @@ def save_file(tensors: Mapping[str, Any], path: Path, metadata: Mapping[str, str
         What weights become: "fp8-block", "nvfp4", "q8_0" or another scaled format, in its usual names. With
         `to`, it says whose names they get: ``to="int4-group", layout="gptq"``.
     rules, **options
-        As in `convert`, which decides the same way what tensors are weights, what they are called, and
-        what config.json says of them. The options of `cast` are among them.
+        As in `convert`, which makes the same decisions: which tensors are weights, what they are called,
+        and what config.json says of them. The options of `cast` are among them.
     config : mapping or path, optional
         For a directory: its config.json, or the path of a model's directory, whose config.json,
         tokenizer and other files beside the weights are copied.
@@ -147,7 +147,7 @@ def save_file(tensors: Mapping[str, Any], path: Path, metadata: Mapping[str, str
     """
     check_options(options, "save_file", save_file, WriterOptions.__annotations__)
     if not isinstance(tensors, Mapping):
-        raise KindError(f"tensors are a mapping of names to arrays, and not {type(tensors).__name__}")
+        raise KindError(f"tensors must be a mapping of names to arrays, not {type(tensors).__name__}")
     asked = arrays.thread_count(threads)
     target = sources.local_path(path_text(path), "path")
     plan = request_of(target, to, layout, rules, config, dict(options), casts=True)
@@ -227,7 +227,7 @@ class Writer:
                  config: Mapping[str, Any] | Path | None = None, **options: Unpack[WriterOptions]) -> None:
         check_options(options, "Writer", Writer, WriterOptions.__annotations__)
         if not isinstance(tensors, Mapping):
-            raise KindError(f"tensors are a mapping of names to (type, shape), and not {type(tensors).__name__}")
+            raise KindError(f"tensors must be a mapping of names to (type, shape), not {type(tensors).__name__}")
         declared = [_planned(_unicode(name, "a tensor's name"), what) for name, what in tensors.items()]
         self._places = {name: (index, number, shape) for index, (name, number, shape, _) in enumerate(declared)}
         self._target = sources.local_path(path_text(path), "path")
@@ -238,8 +238,8 @@ class Writer:
         self._texts_missing = {name for name, number, *_ in declared if number == STRING}
         if self._texts_missing and (self._request is not None
                                     or not self._target.lower().endswith((".npz", ".npy", ".pb"))):
-            raise UnsupportedError(f"tensor {min(self._texts_missing)!r} is of strings, which .npz, .npy and .pb files hold, "
-                                   "as they are")
+            raise UnsupportedError(f"tensor {min(self._texts_missing)!r} holds strings, which only .npz, .npy and .pb files hold, "
+                                   "and only as they are")
         self._is_over = False
         self._core: Any = None
         self._begin()
@@ -276,7 +276,7 @@ class Writer:
         """
         check_options(options, "write", Writer.write, CAST_OPTIONS)
         if not isinstance(name, str) or name not in self._places:
-            raise ArgumentError(f"{name!r} is none of the {len(self._places)} tensors that were declared")
+            raise ArgumentError(f"{name!r} is not one of the {len(self._places)} tensors that were declared")
         index, number, shape = self._places[name]
         options = {**self._options, **options}
         source = _source(x, name)
@@ -291,7 +291,7 @@ class Writer:
             self._write_texts(name, index, _core.Texts(source.given()))
             return
         if self._core is None:
-            raise ArgumentError(f"tensor {min(self._texts_missing)!r} is of strings, of which the file begins: write it first")
+            raise ArgumentError(f"tensor {min(self._texts_missing)!r} holds strings, which the file begins with: write it first")
         self._core.write(index, source.given(), source.number, source.packed, options, arrays.thread_count(threads))
 
     def _write_texts(self, name: str, index: int, texts: Any) -> None:
@@ -320,8 +320,8 @@ def _planned(name: str, what: Any) -> _Declared:
     if isinstance(what, files.TensorInfo):
         what = (what.type, what.shape)
     if not isinstance(what, (tuple, list)) or len(what) != 2:
-        raise KindError(f"tensor {name!r} is declared as (type, shape), and not as {type(what).__name__}")
+        raise KindError(f"tensor {name!r} must be declared as (type, shape), not as {type(what).__name__}")
     number, shape = int(_core.type_number(what[0])), what[1]
     if not isinstance(shape, (tuple, list)):
-        raise KindError(f"the shape of tensor {name!r} is a tuple of int")
+        raise KindError(f"the shape of tensor {name!r} must be a tuple of int")
     return name, number, tuple(count(size, f"a size of tensor {name!r}") for size in shape), None

@@ -76,11 +76,11 @@ class Lent:
 def lend(paths: Iterable[str], storage_options: Mapping[str, Any] | None) -> Lent:
     """Lends the file systems of those paths that are URLs; none if there is no URL."""
     if storage_options is not None and not isinstance(storage_options, Mapping):
-        raise KindError(f"storage_options are a mapping, and not {type(storage_options).__name__}")
+        raise KindError(f"storage_options must be a mapping, not {type(storage_options).__name__}")
     options = {text(key, "each name of storage_options"): value for key, value in (storage_options or {}).items()}
     urls = [path for path in paths if is_url(path) and not path.startswith(WRITERS)]
     if options and not urls:
-        raise ArgumentError("storage_options are of URLs, and no input is one")
+        raise ArgumentError("storage_options are for URLs, and no input is one")
     lent = Lent()
     try:
         for url in urls:
@@ -172,7 +172,7 @@ def _file_system(url: str, options: dict[str, Any]) -> Any:
                                 f"pip install {package!r}") from None
         raise ArgumentError(f"{url}: {first_line(error, 'fsspec lacks a package')}") from None
     except Exception as error:
-        raise ArgumentError(f"{url}: fsspec does not open it: {first_line(error, type(error).__name__)}") from error
+        raise ArgumentError(f"{url}: fsspec cannot open it: {first_line(error, type(error).__name__)}") from error
 
 
 class _Files:
@@ -266,7 +266,7 @@ class _Files:
         if is_directory:
             return name, True, 0, ""
         if info.get("size") is None:
-            raise OSError(errno.EOPNOTSUPP, "its size is not told; download it first")
+            raise OSError(errno.EOPNOTSUPP, "its size is not known; download it first")
         return name, False, int(info["size"]), _version(info)
 
 

@@ -72,7 +72,7 @@ def cast(
     [1.0, 1.0, 1.0]
     """
     if not isinstance(x, _torch.Tensor):
-        raise KindError(f"x is a torch.Tensor, and not {type(x).__name__}: tensorcast.cast takes other arrays")
+        raise KindError(f"x must be a torch.Tensor, not {type(x).__name__}: tensorcast.cast takes other arrays")
     result: T = _cast(x, _name(dtype), saturate=saturate, round_mode=round_mode, integer_overflow=integer_overflow,
                       fnuz_infinity=fnuz_infinity, finite_only_nan=finite_only_nan, threads=threads)
     return result
@@ -88,9 +88,9 @@ def _traced(x: Any, to: Any = None, *, like: Any = None, out: Any = None, packed
             shape: Any = None, loss: Any = False, string_style: Any = "numpy", **options: Any) -> Any:
     """`tensorcast.cast`, as torch.compile reads it."""
     if not isinstance(x, _torch.Tensor):
-        raise KindError("in a graph of torch's a cast takes a tensor")
+        raise KindError("a cast in a graph of torch's takes a tensor")
     if out is not None or packed is not False or from_type is not None or shape is not None or loss is not False:
-        raise ArgumentError("in a graph of torch's a cast has no out, packed, from_type, shape and loss")
+        raise ArgumentError("a cast in a graph of torch's has no out, packed, from_type, shape or loss")
     if to is None and like is None:
         raise ArgumentError("a cast needs a type: give to, like or out")
     return cast(x, like.dtype if to is None else to, **options)

@@ -19,7 +19,7 @@ except ImportError as error:
     raise ImportError(f"tensorcast.torch needs torch, which cannot be imported: {error}") from error
 
 if not hasattr(torch.library, "register_autograd"):
-    raise UnsupportedError(f"torch {torch.__version__} is before 2.4, and casts that it records need that: cast x.detach()")
+    raise UnsupportedError(f"torch {torch.__version__} is older than 2.4, which the casts that it records need: cast x.detach()")
 
 _FLOAT4 = 23  # ONNX's number; torch packs two to a byte
 _FLOAT8_E8M0 = 24  # it has neither zero nor sign, and so no gradient

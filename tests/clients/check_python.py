@@ -152,7 +152,7 @@ def odd_tensors(tc, torch, np):
                (lambda: tc.cast(empty, "int8"), "without memory"),
                (lambda: tc.cast(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "int8"), "qint8"),
                (lambda: tc.cast(torch.ones(3).to_mkldnn(), "int8"), "layout"),
-               (lambda: tc.cast(torch.ones(3), out=torch._neg_view(torch.ones(3))), "other sign"),
+               (lambda: tc.cast(torch.ones(3), out=torch._neg_view(torch.ones(3))), "negated view"),
                (lambda: tc.cast(torch.ones(3), out=torch.nn.Parameter(torch.ones(3))), "gradient")]
     for call, words in refused:
         try:

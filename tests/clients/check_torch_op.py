@@ -224,7 +224,7 @@ def transforms(tc, tct, torch):
     made = tc.cast(fake, "bfloat16")
     assert (made.shape, made.stride(), made.dtype) == (fake.shape, fake.stride(), torch.bfloat16)
     assert tct.cast(torch.empty(3, device="meta"), "int8").device.type == "meta"
-    for call, error, words in ((lambda: tct.cast(x.numpy(), "int8"), TypeError, "x is a torch.Tensor"),
+    for call, error, words in ((lambda: tct.cast(x.numpy(), "int8"), TypeError, "x must be a torch.Tensor"),
                                (lambda: tct.cast(x, torch.int1), ValueError, "int2, int4"),
                                (lambda: tct.cast(x, "int8", round_mode="even"), ValueError, "round_mode"),
                                (lambda: tct.cast(x[:, :5], "float4_e2m1fn"), ValueError, "odd"),

@@ -95,8 +95,8 @@ def test_what_is_refused_by_name():
         tc.cast(X, "int8", X)
     for wrong, words in (({}, "needs a type"), ({"to": "int8", "like": X}, "like holds float32"),
                          ({"to": "int8", "out": X}, "out holds float32"), ({"out": X, "like": X}, "give one"),
-                         ({"to": "int8", "threads": -1}, "threads is -1"), ({"to": "int8", "packed": "both"}, "packed is"),
-                         ({"to": "int8", "shape": 3}, "shape is of a packed x"),
+                         ({"to": "int8", "threads": -1}, "threads is -1"), ({"to": "int8", "packed": "both"}, "packed must be"),
+                         ({"to": "int8", "shape": 3}, "shape is for a packed x"),
                          ({"to": "int8", "from_type": "int8"}, "from_type int8 has 1")):
         with pytest.raises(tc.ArgumentError, match=words):
             tc.cast(X, **wrong)

@@ -127,7 +127,7 @@ def test_windows_of_integers():
     assert (found.beside("int8").to_zero, found.beside("int8").beyond) == (2, 1)  # truncated
     assert (found.beside("int4").to_zero, found.beside("int4").beyond) == (1, 2)  # to the nearest
     for name in ("bool", "float8e8m0", "string"):
-        with pytest.raises(tc.ArgumentError, match=f"{name} has no range beside which exponents stand"):
+        with pytest.raises(tc.ArgumentError, match=f"{name} has no range to compare exponents with"):
             found.beside(name)
 
 

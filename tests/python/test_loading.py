@@ -276,7 +276,7 @@ def test_whole_or_not_at_all(tmp_path):
             (Changing(fail), {}, RuntimeError, "enough"),
             (Changing(lambda: np.zeros(4, np.float32)), {}, ValueError, "'b' has changed its shape"),
             ({"w": [1.0]}, {}, TypeError, "'w' is a list"), ({"w": None}, {}, TypeError, "'w' is a NoneType"),
-            ({1: x["w"]}, {}, TypeError, "a tensor's name is a str"), ({"a\ud800": x["w"]}, {}, ValueError, "surrogate"),
+            ({1: x["w"]}, {}, TypeError, "a tensor's name must be a str"), ({"a\ud800": x["w"]}, {}, ValueError, "surrogate"),
             (x, {"metadata": {"a": "\ud800"}}, ValueError, "metadata 'a' has half of a surrogate"), ([x], {}, TypeError, "mapping"),
             ({"w": np.zeros(2, complex)}, {}, TypeError, "tensor 'w': numpy's complex128"),
             ({"w": np.array(["a"])}, {}, tc.UnsupportedError, "string"), (x, {"metadata": {"a": 1}}, TypeError, "metadata 'a'"),
@@ -284,7 +284,7 @@ def test_whole_or_not_at_all(tmp_path):
         with pytest.raises(error, match=line) as caught:
             tc.save_file(tensors, path, **options)
         assert "\n" not in str(caught.value) and list(tmp_path.iterdir()) == []
-    for name, line in (("x.gguf", "no known one has these tensors"), ("x.pt", "read, not written"), ("x", "'x' has no ending that says its format: .*config= or layout= makes a directory"), ("no/x.npy", "no"),
+    for name, line in (("x.gguf", "no known one has these tensors"), ("x.pt", "read, not written"), ("x", "'x' has no ending that names its format: .*config= or layout= makes a directory"), ("no/x.npy", "no"),
                        ("x.onnx", "model")):
         with pytest.raises(tc.Error, match=line):
             tc.save_file(x, tmp_path / name)
@@ -336,7 +336,7 @@ def test_strings_are_written_first(tmp_path):
     names = np.array([["a\0b"], ["ü" * 9]], object)
     with tc.Writer(tmp_path / "x.npz", planned) as out:
         out.write("names", names)
-        with pytest.raises(tc.ArgumentError, match="'numbers' is of strings, of which the file begins: write it first"):
+        with pytest.raises(tc.ArgumentError, match="'numbers' holds strings, which the file begins with: write it first"):
             out.write("w", np.float32([1, 2]))
         with pytest.raises(tc.ArgumentError, match="written already"):
             out.write("names", names)
@@ -350,7 +350,7 @@ def test_strings_are_written_first(tmp_path):
         out.write("t", np.array(["a", "b"]))
     assert onnx.numpy_helper.to_array(onnx.load_tensor(tmp_path / "x.pb")).tolist() in ([b"a", b"b"], ["a", "b"])
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(tc.UnsupportedError, match="'names' is of strings, which .npz, .npy and .pb files hold"):
+    with pytest.raises(tc.UnsupportedError, match="'names' holds strings, which only .npz, .npy and .pb files hold"):
         tc.Writer(tmp_path / "y.safetensors", planned)
     with pytest.raises(tc.ArgumentError, match="not complete: names was not written"), tc.Writer(tmp_path / "y.npz", planned) as out:
         out.write("numbers", np.array(["1", "2", "3"]))
@@ -365,7 +365,7 @@ def test_what_is_not_written_whole_is_not_there(tmp_path):
     planned = {"a": ("float32", (3,)), "b": ("int8", (3,))}
     with pytest.raises(tc.ArgumentError, match="b was not written"), tc.Writer(path, planned) as out:
         out.write("a", x)
-    for name, tensor, error, line in (("c", x, tc.ArgumentError, "'c' is none of the 2"), ("a", x[:2], tc.ArgumentError, "shape"),
+    for name, tensor, error, line in (("c", x, tc.ArgumentError, "'c' is not one of the 2"), ("a", x[:2], tc.ArgumentError, "shape"),
                                       ("b", ["a"], tc.KindError, "list"), ("b", np.array(["a"] * 3), tc.ArgumentError, "tensor .b.: x.0. is .*not a number")):
         with pytest.raises(error, match=line), tc.Writer(path, planned) as out:
             out.write(name, tensor)

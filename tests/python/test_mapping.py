@@ -88,7 +88,7 @@ def test_what_others_write(model):
     with tc.open(path, mmap=False) as f:
         kept = dict(f)
         assert kept and not is_mapped(path)
-    with pytest.raises(tc.KindError, match="mmap is True or False"):
+    with pytest.raises(tc.KindError, match="mmap must be True or False"):
         tc.open(path, mmap=1)
     with tc.open(path) as f:
         os.truncate(path, path.stat().st_size - PAGE)
@@ -169,5 +169,5 @@ def test_selected(model):
     assert got.keys() == {"a", "half"} and all(np.array_equal(got[name], tensors[name]) for name in got)
     with pytest.raises(tc.ArgumentError, match="'x' matches no tensor"):
         tc.plan(path, out, to="same", select=["x"])
-    with pytest.raises(tc.ArgumentError, match="select is a list of texts"):
+    with pytest.raises(tc.ArgumentError, match="select must be a list of texts"):
         tc.convert(path, out, to="same", select="a")

@@ -163,7 +163,7 @@ def test_what_is_not_whole_is_not_committed(checkpoint):
             outputs.commit([])
         with pytest.raises(tc.ArgumentError, match="loss of some parts was measured"):
             outputs.commit([*parts[:-1], outputs.run(units[-1], loss=False)])
-        with pytest.raises(tc.KindError, match="parts are what Outputs.run gives"):
+        with pytest.raises(tc.KindError, match="parts must be what Outputs.run returns"):
             outputs.commit([1])
         for ranges, error in (([(0, 3, 5)], tc.ArgumentError), ([(999, 0, 1)], tc.ArgumentError),
                               ([(0, -1, 5)], tc.ArgumentError), ([(0, 0)], tc.KindError), (5, tc.KindError)):

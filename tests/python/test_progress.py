@@ -121,7 +121,7 @@ def test_what_is_raised_ends_the_bar(folder, monkeypatch):
 def test_what_is_no_progress(folder, given):
     for call in (tc.convert, tc.diff):
         more = {"to": "float16"} if call is tc.convert else {}
-        with pytest.raises(tc.ArgumentError, match="progress is True, a callable, or a bar that has total and update"):
+        with pytest.raises(tc.ArgumentError, match="progress must be True, a callable, or a bar that has total and update"):
             call(folder / "in.safetensors", folder / "in.safetensors", progress=given, **more)
 
 

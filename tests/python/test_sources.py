@@ -386,12 +386,12 @@ def test_arguments(memory, tmp_path):
     np.save(tmp_path / "x.npy", np.ones(3, np.float32))
     memory.pipe("/x.npy", (tmp_path / "x.npy").read_bytes())
     for arguments, error, line in (
-        (("nope://x",), tc.ArgumentError, r"^nope://x: fsspec does not open it: Protocol not known: nope$"),
+        (("nope://x",), tc.ArgumentError, r"^nope://x: fsspec cannot open it: Protocol not known: nope$"),
         (("s3://bucket/x",), tc.ArgumentError, r"^s3://bucket/x: s3:// is read through another package: pip install 's3fs'$"),
         (("simplecache::memory://x.npy",), tc.ArgumentError, r"chained URLs \(::\) are not read"),
-        ((tmp_path / "x.npy", {"anon": True}), tc.ArgumentError, r"^storage_options are of URLs, and no input is one$"),
-        (("memory://x.npy", 5), tc.KindError, r"^storage_options are a mapping, and not int$"),
-        (("memory://x.npy", {5: 5}), tc.KindError, r"^each name of storage_options is a str, and not int$"),
+        ((tmp_path / "x.npy", {"anon": True}), tc.ArgumentError, r"^storage_options are for URLs, and no input is one$"),
+        (("memory://x.npy", 5), tc.KindError, r"^storage_options must be a mapping, not int$"),
+        (("memory://x.npy", {5: 5}), tc.KindError, r"^each name of storage_options must be a str, not int$"),
     ):
         with pytest.raises(error, match=line):
             tc.open(arguments[0], storage_options=arguments[1] if len(arguments) > 1 else None)

@@ -108,8 +108,8 @@ def test_dir_is_what_is_public():
 @pytest.mark.parametrize(("name", "said"), [
     ("float8", "may be float8e4m3fn or float8e5m2: give one of these names"),
     ("Float6", "may be float6e2m3 or float6e3m2: give one of these names"),
-    ("nvfp4", "is a format of weights with scales, which plan and convert write: it is no element type"),
-    ("FP8_ROW", "is a format of weights with scales, which plan and convert write: it is no element type"),
+    ("nvfp4", "is a format of weights with scales, which plan and convert write: it is not an element type"),
+    ("FP8_ROW", "is a format of weights with scales, which plan and convert write: it is not an element type"),
     ("tensor(float)", "is ONNX's word for tensors of float32: give that"),
     ("tensor(double)", "is ONNX's word for tensors of float64: give that"),
     ("tensor(float8e4m3fn)", "is ONNX's word for tensors of float8e4m3fn: give that"),
@@ -117,9 +117,9 @@ def test_dir_is_what_is_public():
     ("torch.int1", "is not an element type: those of less than a byte are int2, int4, uint2 and uint4"),
     ("complex64", "is not an element type: cast the real part and the imaginary one"),
     ("torch.qint8", "has a scale beside its integers, and is not an element type: cast x.dequantize()"),
-    ("GPTQ", 'is a layout of weights, which plan and convert write of to="int4-group" by layout='),
-    ("Q4_K_M", "is a type of GGUF's, of codes and scales, which is read, and not written"),
-    ("iq2-xxs", "is a type of GGUF's, of codes and scales, which is read, and not written"),
+    ("GPTQ", 'is a layout of weights, which plan and convert write with to="int4-group" and layout='),
+    ("Q4_K_M", "is a type of GGUF's, with codes and scales, which can be read but not written"),
+    ("iq2-xxs", "is a type of GGUF's, with codes and scales, which can be read but not written"),
     ("tf32", "is not a stored type: the nearest are float32 and bfloat16"),
 ])
 def test_names_that_mean_something_else(name, said):
@@ -142,8 +142,8 @@ def test_objects_that_are_numbers(numbers, to):
 
 
 @pytest.mark.parametrize(("objects", "error", "words"), [
-    ([1, "2"], tc.KindError, r"x\[1\] is str: an array of objects is taken where each is a number, or each is str or bytes"),
-    (["1", 2], tc.KindError, r"x\[1\] is int: an array of objects is taken where each is a number, or each is str or bytes"),
+    ([1, "2"], tc.KindError, r"x\[1\] is str: an array of objects has to hold only numbers, or only str and bytes"),
+    (["1", 2], tc.KindError, r"x\[1\] is int: an array of objects has to hold only numbers, or only str and bytes"),
     ([[1, 2], [3, None]], tc.KindError, r"x\[1, 1\] is NoneType"),
     ([2**60 + 1, 0.5], tc.RangeError, "1152921504606846977"),
     ([2**70, 1], tc.RangeError, "64 bits"),

@@ -71,7 +71,7 @@ class ValueDetails:
 
 def _handle(value: Value) -> tuple[int, int]:
     if not isinstance(value, Value):
-        raise KindError(f"a value of a graph is a Value, and not {type(value).__name__}")
+        raise KindError(f"a value of a graph must be a Value, not {type(value).__name__}")
     return count(value.graph, "a value's graph", 2**32 - 1), count(value.index, "a value's index",
                                                                    2**32 - 1)
 
@@ -258,7 +258,7 @@ class Graph:
         KindError
         """
         if shape is not None and (isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence)):
-            raise KindError("shape is a sequence of sizes and names")
+            raise KindError("shape must be a sequence of sizes and names")
         return Value(*self._core.add_input(text(name, "a name"), _core.type_number(type), shape))
 
     def add_constant(self, name: str, array: Any) -> Value:

@@ -62,9 +62,9 @@ class Session:
     def __init__(self, graph: Graph, *, backward: bool = False, differentiable: str = "usual",
                  gives_zeros: bool = False) -> None:
         if differentiable not in ("usual", "wide"):
-            raise ArgumentError("differentiable is 'usual' or 'wide'")
+            raise ArgumentError("differentiable must be 'usual' or 'wide'")
         if not isinstance(graph, Graph):
-            raise KindError(f"a session is of a Graph, and not of {type(graph).__name__}")
+            raise KindError(f"a session is made from a Graph, not from {type(graph).__name__}")
         self._hold(_core.Session(graph._core, flag(backward, "backward"), differentiable == "wide",
                                  flag(gives_zeros, "gives_zeros")), is_of_model=False)
 
@@ -112,7 +112,7 @@ class Session:
         [0.101562 448]
         """
         if contradictions not in ("text", "tests"):
-            raise ArgumentError("contradictions is 'text' or 'tests'")
+            raise ArgumentError("contradictions must be 'text' or 'tests'")
         session = Session.__new__(Session)
         session._hold(_core.Session.load(source_of(model), contradictions == "tests",
                                          flag(allow_hard_links, "allow_hard_links"),
@@ -154,7 +154,7 @@ class Session:
         """
         names = [info.name for info in self.outputs]
         if isinstance(outputs, (str, bytes)):
-            raise KindError("outputs are a sequence of names, and not one")
+            raise KindError("outputs must be a sequence of names, not a single name")
         wanted = names if outputs is None else list(outputs)
         unknown = [name for name in wanted if name not in names]
         if unknown:
