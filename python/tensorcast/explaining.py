@@ -70,7 +70,7 @@ def explain(value: Any, to: TypeLike, *, from_type: TypeLike | None = None,
     Parameters
     ----------
     value : str, int, float, or an array or tensor of one element and no dimension
-        A decimal text; a number, of which every digit counts; or, with `from_type`, a code.
+        A decimal text; a number, whose every digit counts; or, with `from_type`, a code.
     to : type
     from_type : type, optional
         The type that `value` is a code of: its bits as an int.

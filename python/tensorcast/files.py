@@ -212,7 +212,7 @@ class Tensors(Mapping[str, Any]):
 
     def get_slice(self, name: str, *, to: TypeLike | None = None, threads: int | None = None,
                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> reading.TensorSlice:
-        """A tensor of which you read parts by an index: ``f.get_slice("w", to="bfloat16")[:, 128:256]``.
+        """Returns a tensor that is read in parts, by an index: ``f.get_slice("w", to="bfloat16")[:, 128:256]``.
 
         Parameters
         ----------

@@ -182,7 +182,7 @@ def cast(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
     Returns
     -------
     numpy.ndarray
-        Of input's shape; a bare number gives a vector of one.
+        An array of input's shape; a bare number gives a vector of one.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def castlike(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
     Returns
     -------
     numpy.ndarray
-        Of input's shape. In the compatible mode a target of float64 also gives float32, as in MDF.
+        An array of input's shape. In the compatible mode a target of float64 also gives float32, as in MDF.
 
     Raises
     ------

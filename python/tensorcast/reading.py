@@ -178,7 +178,7 @@ def count_exponents(core: Any, one: Stored) -> histograms.Exponents:
 
 
 class TensorSlice:
-    """A tensor of an open file of which you read parts: ``f.get_slice("w")[:, 128:256]``.
+    """A tensor of an open file that is read in parts: ``f.get_slice("w")[:, 128:256]``.
 
     Indices are integers, slices and ``...``, as in numpy. What is read is the part, and what stands between
     its rows if these are short. Strings, and tensors in Fortran's order, are read whole.

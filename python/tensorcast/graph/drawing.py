@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .. import tables
 
 MOST_BOXES = 300  # nobody would look at a picture of more
-_MOST_BENDS = 5000  # where edges pass layers; if there are more, all edges run straight
+_MOST_BENDS = 5000  # bends where edges pass layers; if there are more, all edges run straight
 _LONGEST = 30  # characters on a line; a box's title has all
 _LETTER, _LINE, _HEIGHT = 7.0, 15.0, 40.0
 _GAP, _BETWEEN, _MARGIN = 18.0, 34.0, 8.0
