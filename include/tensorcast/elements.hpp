@@ -1,5 +1,5 @@
-// Elements as C++ types: which C++ type holds an element of which DataType. Part of tensorcast.hpp,
-// which is the manual.
+// Elements as C++ types: which C++ type holds an element of which DataType. tensorcast.hpp includes
+// this and is the manual.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_ELEMENTS_HPP_
@@ -25,8 +25,8 @@ namespace detail {
 template <class T, class... Others>
 inline constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
 
-// float, double, bool and every integer type (long and long long alike, by width); characters are
-// text, and are not elements.
+// float, double, bool and every integer type (by width: long and long long alike). Characters are
+// text, not elements.
 template <class T> constexpr DataType BuiltInElementType() {
   if constexpr (std::is_same_v<T, float>) {
     return DataType::kFloat32;
@@ -61,7 +61,7 @@ template <class T> struct ElementType {
   static constexpr DataType value = detail::BuiltInElementType<T>();
 };
 
-// A code of a narrow float: storage, no arithmetic. The sub-byte types have no C++ element.
+// A code of a narrow float: storage without arithmetic. Types below a byte have no C++ element.
 //   struct float16 { std::uint16_t bits; };
 #define TENSORCAST_ELEMENT(Name, Bits, kType) \
   struct Name {                               \
@@ -77,7 +77,7 @@ TENSORCAST_ELEMENT(float8e5m2fnuz, std::uint8_t, kFloat8E5M2FNUZ);
 TENSORCAST_ELEMENT(float8e8m0, std::uint8_t, kFloat8E8M0);
 #undef TENSORCAST_ELEMENT
 
-// The compiler's and C++23's own types, where there are any; std::float16_t is _Float16 and
+// The types of the compiler and of C++23, where they exist. std::float16_t is _Float16, and
 // std::bfloat16_t is __bf16. g++ has _Float16 in C++ since 13, on x86 since 12.
 #if defined(__FLT16_MANT_DIG__) && \
     (defined(__clang__) || __GNUC__ >= 13 || defined(__x86_64__) || defined(__i386__))
@@ -98,7 +98,7 @@ template <> struct ElementType<std::float64_t> : detail::ElementTypeIs<DataType:
 
 template <class T> inline constexpr DataType kDataTypeOf = ElementType<std::remove_cv_t<T>>::value;
 
-// A C++ type that holds one element: as wide as its DataType's codes, and copied as bytes.
+// A C++ type that holds one element: as wide as the codes of its DataType, and copied as bytes.
 template <class T>
 concept Element = kDataTypeOf<T>
 != DataType::kUndefined && !std::is_volatile_v<T> && std::is_trivially_copyable_v<T> &&
@@ -117,8 +117,8 @@ template <> struct CodeOfSize<8> { using Type = std::uint64_t; };
 
 }  // namespace detail
 
-// What std::span can view: std::vector, std::array, a C array, a std::span, of elements. The second
-// one can be written, and is not a temporary that owns its elements.
+// A range of elements that std::span can view: a std::vector, a std::array, a C array, a std::span.
+// A writable one is not const, and not a temporary that owns its elements.
 template <class Range>
 concept ElementRange = Element < typename detail::SpanOf < const std::remove_reference_t<Range>
 & > ::value_type > ;

@@ -1,4 +1,4 @@
-// What one value becomes in one type, and what that loses, worked out exactly. The C++20 interface.
+// What one value becomes in one type, and exactly what that loses. The C++20 interface.
 //
 //   tensorcast::Explanation e = tensorcast::Explain("0.1", tensorcast::DataType::kFloat8E4M3FN);
 //   e.result.code                  0x1D
@@ -8,11 +8,11 @@
 //   e.error_in_ulps->Text()        "0.2"
 //   for (const auto& other : e.others) ...   results that other options would give
 //
-// The result is the cast's own; everything said of it is reckoned in decimal numbers of any length,
-// and rounded nowhere but where that is said. docs/semantics.md names the kinds of loss. It is
-// meant for people and for checks, one value at a time, not for tensors.
+// The result is that of the cast itself. Everything about it is computed in decimal numbers of any
+// length, and rounded only where a comment says so. docs/semantics.md names the kinds of loss. This
+// is meant for people and for checks, one value at a time, not for tensors.
 //
-// Nothing here throws but std::bad_alloc and std::length_error, where a text is too long for
+// Nothing here throws except std::bad_alloc and std::length_error, if a text is too long for
 // memory.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -42,30 +42,31 @@ class ExactDecimal {
   TENSORCAST_API static ExactDecimal FromUnsigned(std::uint64_t value);
   // Every digit of a finite double.
   TENSORCAST_API static ExactDecimal FromDouble(double value);
-  // A decimal number as docs/semantics.md reads one, which `text` is known to be: not nan, not inf.
+  // `text` must be a decimal number as docs/semantics.md defines it, and neither nan nor inf.
   TENSORCAST_API static ExactDecimal FromText(std::string_view text);
 
   bool is_zero() const { return digits_.empty(); }
-  bool is_negative() const { return negative_; }  // of -0 too
-  // Exponents of 10^15 and more are cut there: such a number compares right, but is not itself.
+  bool is_negative() const { return negative_; }  // also for -0
+  // Exponents of 10^15 and more are cut to that: such a number compares right, but is not exact.
   bool is_clamped() const { return clamped_; }
   TENSORCAST_API ExactDecimal Negated() const;
   TENSORCAST_API ExactDecimal Magnitude() const;
 
-  // Below, equal to or above zero, as *this is less than, equal to or greater than `other`.
+  // Negative, zero or positive, as *this is less than, equal to or greater than `other`.
   TENSORCAST_API int Compare(const ExactDecimal& other) const;
 
-  // *this - other. Exact, but where the operands lie more than 2^18 digits apart: then *exact
-  // becomes false, and the result is the operand of greater magnitude.
+  // *this - other, exactly. If the operands lie more than 2^18 digits apart, *exact becomes false
+  // and the result is the operand of greater magnitude.
   TENSORCAST_API ExactDecimal Minus(const ExactDecimal& other, bool* exact) const;
 
-  // *this / other, neither clamped and `other` not 0, rounded to `digits` digits, ties to even.
+  // *this / other, rounded to `digits` digits, ties to even. Neither may be clamped, nor `other` be
+  // 0.
   TENSORCAST_API ExactDecimal Over(const ExactDecimal& other, std::size_t digits) const;
 
   // Rounded to `digits` significant digits, ties to even.
   TENSORCAST_API ExactDecimal Rounded(std::size_t digits) const;
 
-  // All digits; positional from 10^-4 to below 10^`whole_digits`, else d.ddde-XX.
+  // All digits: positional from 10^-4 to below 10^`whole_digits`, else as d.ddde-XX.
   TENSORCAST_API std::string Text(int whole_digits = 21) const;
 
  private:
@@ -79,26 +80,26 @@ class ExactDecimal {
   bool clamped_ = false;
 };
 
-// A code's value, or a text's.
+// The value of a code or of a text.
 struct ExactValue {
   enum class Kind : std::uint8_t { kFinite, kInfinity, kNan };
   Kind kind = Kind::kFinite;
   bool negative = false;
-  ExactDecimal decimal;  // where finite
+  ExactDecimal decimal;  // if finite
 
   bool is_finite() const { return kind == Kind::kFinite; }
   bool is_nan() const { return kind == Kind::kNan; }
-  // Every digit; "inf", "-inf", "nan".
+  // Every digit, or "inf", "-inf", "nan".
   TENSORCAST_API std::string Text() const;
 };
 
-// The exact value of a code of a fixed-width type (bits above its width are ignored); of any other
-// type nan.
+// The exact value of a code of a fixed-width type (bits above its width are ignored); nan for any
+// other type.
 TENSORCAST_API ExactValue ExactValueOf(DataType type, std::uint64_t code);
 
 // ------------------------------------------------------------------------------- options
 
-// The options of a cast one by one: the members of CastOptions.
+// The options of a cast, one by one: the members of CastOptions.
 enum class CastOption : std::uint8_t {
   kSaturate,
   kRoundMode,
@@ -111,43 +112,44 @@ inline constexpr std::size_t kCastOptions = 6;
 
 // "saturate", "round_mode" ...: the member's name; "unknown" for any other number.
 TENSORCAST_API std::string_view CastOptionName(CastOption option);
-// What `options` say of it: "true", "up", "wrap", "max", "zero", "numpy" ...; "unknown" for a value
-// outside its enum.
+// The option's value in `options`: "true", "up", "wrap", "max", "zero", "numpy" ...; "unknown" for
+// a value outside its enum.
 TENSORCAST_API std::string_view CastOptionValue(CastOption option, const CastOptions& options);
-// The words for all its values; none for any other number.
+// The words for all values of an option; none for any other number.
 TENSORCAST_API std::span<const std::string_view> CastOptionValues(CastOption option);
-// Sets it by such a word. False, and nothing is changed, for any other word or number.
+// Sets the option by such a word. For any other word or number it returns false and changes
+// nothing.
 TENSORCAST_API bool SetCastOption(CastOption option, std::string_view value, CastOptions* options);
 
 // --------------------------------------------------------------------------- explanations
 
 // What is cast: a decimal text, or a code of a type.
 struct ExplainSource {
-  DataType type = DataType::kString;  // of `code`; kString: `text` counts
+  DataType type = DataType::kString;  // of `code`; kString: `text` is cast
   std::uint64_t code = 0;
   std::string text;
   ExactValue value;
 
   bool is_text() const { return type == DataType::kString; }
 
-  // A text, blanks around it left out: a decimal number, nan or inf as docs/semantics.md reads
-  // them. Nothing where it is none.
+  // A text, ignoring blanks around it: a decimal number, nan or inf as docs/semantics.md defines
+  // them. nullopt if it is none of these.
   TENSORCAST_API static std::optional<ExplainSource> FromText(std::string_view text);
-  // A code of a fixed-width type. Nothing for another type, and where `code` has bits above the
-  // type's width.
+  // A code of a fixed-width type. nullopt for another type, and if `code` has bits above the type's
+  // width.
   TENSORCAST_API static std::optional<ExplainSource> FromCode(DataType type, std::uint64_t code);
 };
 
 // The bare result of a cast.
 struct CastResult {
-  Status status;           // not ok: the type has no result for the source
+  Status status;           // not ok: the source has no result in the type
   std::uint64_t code = 0;  // of a fixed-width type
-  std::string text;        // of string
+  std::string text;        // for string
 
   friend bool operator==(const CastResult&, const CastResult&) = default;
 };
 
-// The result where one option is changed.
+// The result if one option is changed.
 struct OtherResult {
   CastOption option = CastOption::kSaturate;
   CastOptions options;  // all of them, this one changed
@@ -157,33 +159,34 @@ struct OtherResult {
 
 struct Explanation {
   DataType to = DataType::kUndefined;
-  CastResult result;         // everything below is empty where it is not ok
-  ExactValue value;          // of the result; a string's where it reads as a number
-  std::optional<Loss> loss;  // of the partition; none for a string
+  CastResult result;         // if it is not ok, everything below is empty
+  ExactValue value;          // of the result; for a string, if it is a number
+  std::optional<Loss> loss;  // one of the partition; none for a string
   bool to_subnormal = false;
   bool zero_sign_lost = false;
-  bool undefined = false;  // ONNX's text leaves this result open
-  // Codes of the next lesser and the next greater value, Inf included, where there are any.
+  bool undefined = false;  // ONNX's specification leaves this result open
+  // The codes of the next lesser and the next greater value, including Inf, if there are any.
   std::optional<std::uint64_t> below;
   std::optional<std::uint64_t> above;
   // The unit in the last place of the value stored: a power of two, 1 for integers and bool.
   std::optional<double> ulp;
-  // |source - value| where both are finite, and over |source| and over the ulp.
+  // |source - value| if both are finite, and this divided by |source| and by the ulp.
   std::optional<ExactDecimal> error;
-  bool error_is_exact = true;                  // false: of a text with 2^18 digits and more
-  std::optional<ExactDecimal> relative_error;  // to 17 digits; none where the source is 0
-  std::optional<ExactDecimal> error_in_ulps;   // to 17 digits; none to string
-  std::vector<OtherResult> others;  // under each other value of an option: those that differ
+  bool error_is_exact = true;                  // false for a text of 2^18 digits and more
+  std::optional<ExactDecimal> relative_error;  // to 17 digits; none if the source is 0
+  std::optional<ExactDecimal> error_in_ulps;   // to 17 digits; none for string
+  std::vector<OtherResult> others;  // results under other values of one option, if they differ
 };
 
-// The cast of one source. The status of `result` is kInvalidType or kInvalidOption where `to` or an
-// option is none, and what ParseValue gives where a text has no result in the type.
+// Explains the cast of one source. The status of `result` is kInvalidType or kInvalidOption if `to`
+// or an option is invalid, and what ParseValue gives if a text has no result in the type.
 TENSORCAST_API Explanation Explain(const ExplainSource& source, DataType to,
                                    const CastOptions& options = {});
-// Of a text: kNotANumber where it is not a number.
+// Explains the cast of a text; kNotANumber if it is not a number.
 TENSORCAST_API Explanation Explain(std::string_view text, DataType to,
                                    const CastOptions& options = {});
-// Of a code: kInvalidType where `from` is not a fixed-width type or `code` has more bits than it.
+// Explains the cast of a code; kInvalidType if `from` is not a fixed-width type, or has fewer bits
+// than `code`.
 TENSORCAST_API Explanation Explain(DataType from, std::uint64_t code, DataType to,
                                    const CastOptions& options = {});
 

@@ -4,8 +4,8 @@
 #ifndef TENSORCAST_EXPORT_H_
 #define TENSORCAST_EXPORT_H_
 
-/* Stands before what the library exports. Define it yourself, in the library's build and in its
- * users', where the library becomes part of something else: empty to export nothing. Else, on
+/* Marks what the library exports. If the library becomes part of something else, define this
+ * yourself, in the library's build and in its users': as empty, to export nothing. Otherwise, on
  * Windows, a user of the DLL defines TENSORCAST_SHARED (the CMake package does so), and the build
  * of the library defines TENSORCAST_BUILDING; elsewhere nothing needs to be defined. */
 #ifndef TENSORCAST_API
@@ -22,9 +22,9 @@
 #endif
 #endif
 
-/* The calling convention of the C functions and of the callbacks they take: the compiler's own, but
- * on Windows, where a compiler may be told another (/Gz) and other languages ask for its name,
- * always cdecl. */
+/* The calling convention of the C functions and of the callbacks that they take. It is the
+ * compiler's own, except on Windows: there it is always cdecl, as a compiler may be told to use
+ * another by default (/Gz) and other languages ask for its name. */
 #ifndef TENSORCAST_CALL
 #if defined(_WIN32)
 #define TENSORCAST_CALL __cdecl
@@ -33,7 +33,7 @@
 #endif
 #endif
 
-/* For what stands inside an exported class and is not. */
+/* For members of an exported class that are not exported. */
 #if defined(_WIN32)
 #define TENSORCAST_INTERNAL
 #else

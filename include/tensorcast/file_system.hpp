@@ -1,5 +1,5 @@
-// Inputs that no file of this machine holds: a caller lends the library a file system of its own,
-// whose files convert.hpp and diff.hpp read by their paths, as Python's package does with fsspec's.
+// Inputs that are not files of this machine. A caller lends the library a file system of its own,
+// whose files convert.hpp and diff.hpp read by their paths. Python's package does so with fsspec.
 //
 //   class Bucket : public tensorcast::FileSystem { ...Find, List, Read... };
 //   tensorcast::Mount mount;
@@ -7,8 +7,8 @@
 //   tensorcast::Mount::Make("bucket://", std::make_shared<Bucket>(), {}, &mount, &error);
 //   request.files = {{"bucket://weights/model", "model-bf16"}};  // a directory there, one here
 //
-// In a library that was built with TENSORCAST_ONNX. The library itself has no file system but the
-// machine's, and never uses the network. Outputs are the machine's files.
+// This is part of libraries built with TENSORCAST_ONNX. The library itself knows only the machine's
+// file system and never uses the network. Outputs are always files of the machine.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_FILE_SYSTEM_HPP_
@@ -33,17 +33,18 @@ class MountedFiles;  // internal
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
 
-// What a file system says of a file, or of a directory.
+// What a file system reports of a file or a directory.
 struct FileEntry {
-  std::string name;  // in its directory, without dividers; List alone needs it
+  std::string name;  // within its directory, without dividers; only List needs it
   bool is_directory = false;
   std::uint64_t bytes = 0;
-  // Another one where the bytes may be: an ETag, a generation, a revision. A file whose version or
-  // size is another at the end of a run is refused, as one that was rewritten. List need not say.
+  // Differs if the bytes may differ: an ETag, a generation, a revision. A file whose version or
+  // size has changed at the end of a run is refused, as one that was rewritten. List need not set
+  // it.
   std::string version = {};
 };
 
-// What a file system throws where trying again is of no use: "403 Forbidden". `system_error`: the
+// What a file system throws if trying again is of no use: "403 Forbidden". `system_error` is the
 // value of errno that says the same, or 0.
 class TENSORCAST_API FileRefused : public std::runtime_error {
  public:
@@ -55,47 +56,48 @@ class TENSORCAST_API FileRefused : public std::runtime_error {
   int system_error_;
 };
 
-// Called from several threads at once. Paths are those that the request has, and what lies below
-// them, names divided by '/'. What these throw, each a std::exception, is taken to pass but for
-// FileRefused: the call is made again (MountOptions::tries).
+// Implement this for your storage. It is called from several threads at once. Paths are those of
+// the request, and those below them, with names divided by '/'. A function may throw any
+// std::exception. Unless that is a FileRefused, the fault is taken to be temporary, and the call is
+// made again (MountOptions::tries).
 class TENSORCAST_API FileSystem {
  public:
   virtual ~FileSystem();
-  // What stands at a path; nullopt: nothing. `anew`: as it is now, since what was read is held
-  // against it; else what the file system knows already will do.
+  // What is at a path; nullopt if nothing is. With `anew`, it has to be as it is now, as what was
+  // read is checked against it; otherwise what the file system already knows will do.
   virtual std::optional<FileEntry> Find(const std::string& path, bool anew) = 0;
-  // What is in a directory.
+  // The entries of a directory.
   virtual std::vector<FileEntry> List(const std::string& path) = 0;
-  // Fills `out` with the bytes from `offset` on, which are within the file: as Find said it was
-  // when it was opened.
+  // Fills `out` with the bytes from `offset` on. They lie within the file as Find described it when
+  // it was opened, which is `file`.
   virtual void Read(const std::string& path, const FileEntry& file, std::uint64_t offset,
                     std::span<std::byte> out) = 0;
 };
 
-// Files are read in ranges: small ones where a header is looked at, larger ones where one follows
-// on the other, and then several at once ahead of what is asked for.
+// Files are read in ranges: in small ones for headers, and in larger ones where one follows the
+// other, several at once ahead of what is asked for.
 struct MountOptions {
-  std::size_t range_bytes = std::size_t{8} << 20;  // the most that Read is asked for
-  std::size_t ranges_ahead = 4;                    // each by a thread of its own; 0: none
-  // Of ranges that are kept, all files together; beyond it come those that are just being read, one
-  // for each thread of the conversion. 0: no range is read nor kept but what is asked for.
+  std::size_t range_bytes = std::size_t{8} << 20;  // the most that one Read is asked for
+  std::size_t ranges_ahead = 4;                    // each read by its own thread; 0: none
+  // For the ranges that are kept, of all files together. Those being read come on top, one for each
+  // thread of the conversion. 0: only what is asked for is read, and nothing is kept.
   std::size_t buffer_bytes = std::size_t{64} << 20;
   unsigned tries = 5;  // of each call
   std::chrono::milliseconds first_pause{
       250};  // before the second try; then twice as long each time
 };
 
-// Lends a file system for as long as it lives, or what was opened meanwhile.
+// Lends a file system for as long as this object lives, or any file that was opened meanwhile.
 class TENSORCAST_API Mount {
  public:
-  Mount();  // of nothing
+  Mount();  // empty
   Mount(Mount&&) noexcept;
   Mount& operator=(Mount&&) noexcept;
   ~Mount();  // ends the threads that read ahead, once their calls return
 
-  // Paths that begin with `prefix`, which has "://" in it, lead to the file system; where several
-  // fit, the longest says, and of equal ones the last that was lent. kBadInput: it has no "://"; or
-  // an option is 0 that must not be.
+  // Paths that begin with `prefix`, which must contain "://", lead to the file system. If several
+  // prefixes fit, the longest decides, and among equal ones the last that was lent. Code: kBadInput
+  // (no "://", or an option that must not be 0 is).
   static Status Make(const std::string& prefix, std::shared_ptr<FileSystem> files,
                      const MountOptions& options, Mount* mount, std::string* error = nullptr);
 

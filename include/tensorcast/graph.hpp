@@ -1,5 +1,5 @@
-// Graphs of casts: built node by node or loaded from a model, changed, saved as one, run, and run
-// backward for gradients. The C++20 interface; docs/graphs.md is its guide.
+// Graphs of casts: built node by node or loaded from a model, changed, saved as a model, run, and
+// run backward for gradients. The C++20 interface; docs/graphs.md is its guide.
 //
 //   tensorcast::Graph graph;
 //   tensorcast::GraphValue x, y;
@@ -13,8 +13,8 @@
 //   Check(session.Output("y", &result));
 //
 // (examples/cpp/graph.cpp is that program.) Nothing here throws or logs. A function that fails
-// changes nothing, and says in `error`, where one is given, what is wrong, where and what to do, in
-// one line; texts from a graph are escaped.
+// changes nothing, and sets `error`, if given, to one line that says what is wrong, where and what
+// to do; it escapes texts from a graph.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_GRAPH_HPP_
@@ -43,16 +43,17 @@ struct GraphAccess;
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
 
-// The newest opset that ONNX Runtime 1.31 runs. A graph has it unless it is given another.
+// The default opset of a graph: the newest that ONNX Runtime 1.31 runs.
 inline constexpr std::int64_t kDefaultGraphOpset = 26;
 
-// One dimension: a size, a name, or neither, which is unknown.
+// One dimension: a size, a name, or neither if it is unknown.
 struct GraphDimension {
   std::optional<std::uint64_t> size;
   std::string name = {};
 };
 
-// A value of one graph: what an input, a constant or a node gives. Good until it is removed.
+// A handle of a value in one graph: an input, a constant, or the output of a node. Valid until the
+// value is removed.
 struct GraphValue {
   std::uint32_t graph = 0;  // 0: none
   std::uint32_t index = 0;
@@ -61,27 +62,27 @@ struct GraphValue {
 
 struct GraphOptions {
   std::int64_t opset = kDefaultGraphOpset;
-  // Where a node needs a newer opset, the graph's is raised; else the node is refused. A newer
-  // opset may give other nodes other options (docs/onnx.md).
+  // If a node needs a newer opset, raise the graph's instead of refusing the node. A newer opset
+  // may give other nodes other options (docs/onnx.md).
   bool raises_opset = false;
   onnx::Contradictions contradictions = onnx::Contradictions::kText;
 };
 
 // A Cast node, or a CastLike node, which takes `to` from another value.
 struct CastNode {
-  DataType to = DataType::kUndefined;  // of a Cast, which needs one
-  // Casts to float8 types alone have it; elsewhere it means nothing, and is neither saved nor,
-  // where the opset knows no such option, kept.
+  DataType to = DataType::kUndefined;  // for a Cast, which needs one
+  // Only for casts to float8 types. Elsewhere it has no meaning and is not saved, nor kept if the
+  // opset has no such option.
   bool saturate = true;
-  RoundingMode round_mode = RoundingMode::kUp;  // of casts to float8e8m0, likewise
+  RoundingMode round_mode = RoundingMode::kUp;  // for casts to float8e8m0, likewise
   std::string name = {};                        // empty: Cast_0, Cast_1, ...
-  // The names of its outputs, of which there is one; none: <name>_output_0.
+  // The name of its one output; none: <name>_output_0.
   std::vector<std::string> output_names = {};
-  bool training = true;  // gradients pass it
-  double lda_coeff = 1;  // and are multiplied by this on their way back
+  bool training = true;  // gradients pass through it
+  double lda_coeff = 1;  // and are multiplied by this
 };
 
-// Which nodes: one by its index or its name, which is copied, or all that are Cast or CastLike.
+// Selects nodes: one by its index or its name, which is copied, or every Cast and CastLike.
 class NodeKey {
  public:
   static NodeKey Index(std::size_t index) { return NodeKey(Is::kIndex, index, {}); }
@@ -100,7 +101,7 @@ class NodeKey {
   std::string name_;
 };
 
-// What is changed of nodes; what is not given stays.
+// Changes to nodes. What is not given stays as it is.
 struct CastChange {
   std::optional<DataType> to = {};  // of a Cast
   std::optional<bool> saturate = {};
@@ -115,15 +116,15 @@ struct GraphNode {
   std::string name;
   std::string op_type;
   std::string domain;  // "": ai.onnx
-  // The types of its first input and first output; kUndefined where it has none.
+  // The types of its first input and first output; kUndefined if it has none.
   DataType from = DataType::kUndefined;
   DataType to = DataType::kUndefined;
-  bool is_cast = false;  // a Cast or CastLike of ai.onnx: the rest is its own
+  bool is_cast = false;  // a Cast or CastLike of ai.onnx, for which the next four are meaningful
   bool saturate = true;
   RoundingMode round_mode = RoundingMode::kUp;
   bool training = true;
   double lda_coeff = 1;
-  std::vector<GraphValue> inputs;  // an empty handle where one is left out
+  std::vector<GraphValue> inputs;  // an empty handle for one that is left out
   std::vector<GraphValue> outputs;
 };
 
@@ -134,76 +135,76 @@ struct GraphValueInfo {
   DataType type = DataType::kUndefined;
   GraphValueKind kind = GraphValueKind::kResult;
   bool is_output = false;
-  std::size_t readers = 0;  // nodes; one that reads it twice counts twice
-  bool has_shape = false;   // what is declared of it
+  std::size_t readers = 0;  // nodes that read it; one that reads it twice counts twice
+  bool has_shape = false;   // whether a shape is declared
   std::vector<GraphDimension> shape;
 };
 
 struct SaveOptions {
-  // What nodes say of training goes into metadata_props (docs/graphs.md has the keys), and loading
-  // finds it there. Else the file is plain ONNX, with nothing of ours in it.
+  // Save the nodes' training settings in metadata_props, where loading finds them (docs/graphs.md
+  // has the keys). Otherwise the file is plain ONNX, with nothing of ours in it.
   bool with_training = false;
   bool overwrite = false;
 };
 
 enum class SummaryFormat : std::uint8_t { kText, kCsv };
 
-// A graph under construction. One thread at a time; sessions made of it do not depend on it.
+// A graph under construction, for one thread at a time. Sessions made from it do not depend on it.
 class TENSORCAST_API Graph {
  public:
-  // Empty, of the default options.
+  // An empty graph with the default options.
   Graph();
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
   ~Graph();
-  // Empty, of others. Code: kBadInput (an opset outside 1 ... 28).
+  // An empty graph with other options. Code: kBadInput (an opset outside 1 ... 28).
   static Status Create(const GraphOptions& options, Graph* graph, std::string* error = nullptr);
 
   // ------------------------------------------------------------------------------ models
 
   // Loads what Session::Load loads, and holds the file open: what is not changed is saved as it
-  // stood. Codes: as Session::Load.
+  // was. Codes: those of Session::Load.
   static Status Load(const std::string& path, const onnx::LoadOptions& options, Graph* graph,
                      std::string* error = nullptr);
-  // The same of a ModelProto in memory, which is copied. kBadFile before a byte is read: 2 GiB or
-  // more, which protobuf does not allow.
+  // The same for a ModelProto in memory, which is copied. At 2 GiB and more, which protobuf does
+  // not allow, it gives kBadFile before it reads a byte.
   static Status Parse(std::span<const std::byte> bytes, const onnx::LoadOptions& options,
                       Graph* graph, std::string* error = nullptr);
-  // Writes a model, whole or not at all. Values of external data go into it. Codes: kBadInput (a
-  // graph without outputs, or of more than 2 GiB; the file exists), kFileError.
+  // Writes a model, completely or not at all. Values of external data are written into it. Codes:
+  // kBadInput (a graph without outputs or of more than 2 GiB; the file exists), kFileError.
   Status Save(const std::string& path, const SaveOptions& options,
               std::string* error = nullptr) const;
   Status Serialize(const SaveOptions& options, std::vector<std::byte>* bytes,
                    std::string* error = nullptr) const;
 
-  // Takes out the Casts that change no bit of any output (onnx::Optimize, docs/optimize.md); inputs
-  // and outputs keep their names. The graph is then another: handles of before are none of it. One
-  // that holds what its nodes say of training stays as it is, as the report says.
+  // Removes the Casts that change no bit of any output (onnx::Optimize, docs/optimize.md). Inputs
+  // and outputs keep their names, but earlier handles are no longer valid. A graph that was loaded
+  // with training settings stays as it is, and the report says so.
   Status Optimize(const onnx::OptimizeOptions& options, onnx::OptimizeReport* report,
                   std::string* error = nullptr);
 
   std::int64_t opset() const;
-  // Changes it, or sets the oldest that has all that the nodes need; other options may then be in
-  // force (docs/onnx.md). Code: kBadInput (a node needs a newer one; it is outside 1 ... 28).
+  // Changes the opset, or sets the oldest that has all that the nodes need. Other options may then
+  // apply (docs/onnx.md). Code: kBadInput (a node needs a newer one; it is outside 1 ... 28).
   Status SetOpset(std::int64_t opset, std::string* error = nullptr);
   Status SetLowestOpset(std::string* error = nullptr);
 
   // ---------------------------------------------------------------------------- building
 
-  // In these `value` may be null. Codes: kBadInput (a name that is taken, or is not legal: empty,
-  // with a NUL, not UTF-8; a handle of another graph or of a value that was removed; a type, option
-  // or attribute that the opset does not have; CastNode::to kUndefined; output_names of another
-  // length than 1), kInvalidType, kInvalidOption.
+  // `value` and `output` may be null. Codes: kBadInput (a name that is taken or not legal: empty,
+  // with a NUL, not UTF-8; a handle of another graph or of a removed value; a type, option or
+  // attribute that the opset does not have; CastNode::to is kUndefined; output_names has more than
+  // one name), kInvalidType, kInvalidOption.
   Status AddInput(std::string_view name, DataType type, std::span<const GraphDimension> shape,
                   GraphValue* value, std::string* error = nullptr);
   Status AddInput(std::string_view name, DataType type, std::initializer_list<GraphDimension> shape,
                   GraphValue* value, std::string* error = nullptr) {
     return AddInput(name, type, std::span(shape.begin(), shape.size()), value, error);
   }
-  // The same of unknown rank.
+  // An input of unknown rank.
   Status AddInput(std::string_view name, DataType type, GraphValue* value,
                   std::string* error = nullptr);
-  // The values are copied. kBadInput also where they do not fit the shape.
+  // The values are copied. kBadInput also if they do not fit the shape.
   Status AddConstant(std::string_view name, const TensorView& tensor, GraphValue* value,
                      std::string* error = nullptr);
   Status AddCast(GraphValue input, const CastNode& node, GraphValue* output,
@@ -212,35 +213,35 @@ class TENSORCAST_API Graph {
                      std::string* error = nullptr);
   Status AddIdentity(GraphValue input, std::string_view name, std::string_view output_name,
                      GraphValue* output, std::string* error = nullptr);
-  // Makes a value an output of the graph, with this name or, where it is empty, its own. A node's
-  // output that was named here gets the name; an input, a constant and what has a name that was
-  // given are copied by an Identity of that name.
+  // Makes a value an output of the graph, under this name or, if that is empty, its own. A node's
+  // output with a made-up name is renamed. An input, a constant, or a value whose name was given is
+  // copied by an Identity of that name.
   Status MarkOutput(GraphValue value, std::string_view name, std::string* error = nullptr);
 
   // -------------------------------------------------------------- finding and changing
 
   std::size_t node_count() const;
-  std::size_t value_count() const;  // removed ones not counted
+  std::size_t value_count() const;  // without removed ones
   std::span<const GraphValue> inputs() const;
   std::span<const GraphValue> outputs() const;
   // Codes: kNoSuchIndex, kNoSuchName; kBadInput (two nodes have the name; a key of all).
   Status Node(const NodeKey& key, GraphNode* node, std::string* error = nullptr) const;
-  // All, in the order in which they run.
+  // All nodes, in the order in which they run.
   std::vector<GraphNode> Nodes() const;
   std::vector<GraphValueInfo> Values() const;
   Status Value(GraphValue value, GraphValueInfo* info, std::string* error = nullptr) const;
   Status FindValue(std::string_view name, GraphValue* value, std::string* error = nullptr) const;
 
-  // All nodes of the key are changed, or none. Codes: as Node, and those of AddCast.
+  // Changes all nodes of the key, or none. Codes: those of Node and of AddCast.
   Status Set(const NodeKey& key, const CastChange& change, std::string* error = nullptr);
   Status RenameNode(const NodeKey& key, std::string_view name, std::string* error = nullptr);
   Status RenameValue(GraphValue value, std::string_view name, std::string* error = nullptr);
-  // Removes a node, and the values that it gives. kBadInput where one of these is read or is an
-  // output.
+  // Removes a node and its output values. kBadInput if one of these is read or is an output of the
+  // graph.
   Status RemoveNode(const NodeKey& key, std::string* error = nullptr);
 
-  // A line for each node: index, name, op, from, to, attributes, training, lda; of `last_run`,
-  // where it is given, bytes and time. Text is for terminals; CSV is RFC 4180's, with a header.
+  // A line for each node: index, name, op, from, to, attributes, training, lda, and bytes and time
+  // if `last_run` is given. Text is for terminals; CSV is as in RFC 4180, with a header.
   std::string Summary(SummaryFormat format, std::span<const NodeProfile> last_run = {}) const;
 
  private:

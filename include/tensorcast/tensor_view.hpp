@@ -1,4 +1,4 @@
-// Tensors in memory, and what goes with a run of them through a graph or a model: what session.hpp
+// Tensors in memory, and what goes with running them through a graph or a model: what session.hpp
 // takes and gives.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -22,18 +22,18 @@ inline namespace TENSORCAST_ABI {
 struct TensorView {
   DataType type = DataType::kUndefined;
   std::span<const std::uint64_t> shape;  // in elements; empty for a scalar
-  std::span<const std::byte> data;       // StorageBytes(type, elements), packed; not of kString
-  Strings strings;                       // of kString
+  std::span<const std::byte> data;       // StorageBytes(type, elements), packed; not for kString
+  Strings strings;                       // for kString
 };
 
-// What a graph says of an input or an output.
+// What a graph declares about an input or an output.
 struct ValueInfo {
   std::string name;
   DataType type = DataType::kUndefined;
   bool has_shape = false;
-  // Of each dimension its size, or nothing where it is symbolic. Sizes are not enforced.
+  // The size of each dimension, or nullopt if it is symbolic. Sizes are not enforced.
   std::vector<std::optional<std::uint64_t>> shape;
-  bool has_default = false;  // an input with an initializer of its name: it need not be given
+  bool has_default = false;  // an input with an initializer of its name, which need not be given
 };
 
 // What one node took.
@@ -43,7 +43,7 @@ struct NodeProfile {
   DataType from = DataType::kUndefined;
   DataType to = DataType::kUndefined;
   double seconds = 0;
-  std::uint64_t bytes_read = 0;  // 0 where only a view was made (Identity)
+  std::uint64_t bytes_read = 0;  // 0 if it only made a view (Identity)
   std::uint64_t bytes_written = 0;
 };
 
@@ -51,7 +51,7 @@ struct NodeProfile {
 struct GraphRun {
   Executor* executor = nullptr;  // none: the calling thread alone
   std::vector<NodeProfile>* profile = nullptr;
-  const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with kInterrupted
+  const std::atomic<bool>* interrupted = nullptr;  // once true, the run ends with kInterrupted
 };
 
 }  // namespace TENSORCAST_ABI

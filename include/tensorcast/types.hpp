@@ -1,5 +1,5 @@
-// What the interface speaks of: element types and what is known of each, the options of a cast,
-// instruction sets. Part of tensorcast.hpp, which is the manual.
+// Element types and the facts about each, the options of a cast, and instruction sets.
+// tensorcast.hpp includes this and is the manual.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_TYPES_HPP_
@@ -56,7 +56,7 @@ enum class NonFinite : std::uint8_t {
   kNone,             // neither Inf nor NaN (finite-only)
 };
 
-// One row: everything the library knows of a type's bits.
+// One row: everything that the library knows about a type's bits.
 struct TypeInfo {
   DataType type;
   std::string_view name;       // canonical spelling: ONNX's in lower case, float32 and float64
@@ -80,28 +80,28 @@ struct TypeInfo {
   constexpr bool is_fnuz() const { return is_float() && non_finite == NonFinite::kNanNegativeZero; }
 };
 
-// The ends of a type's range as doubles: finite values, those of 64-bit integers rounded to double,
-// all others exact.
+// The ends of a type's range as doubles. They are finite, and exact except for 64-bit integers,
+// whose ends are rounded.
 struct TypeLimits {
-  double lowest = 0;  // of float8e8m0, which has no zero, the least positive value
+  double lowest = 0;  // for float8e8m0, which has no zero, the least positive value
   double greatest = 0;
-  double least_normal = 0;    // positive; of integers and bool 1
-  double least_positive = 0;  // the least subnormal where there are subnormals
+  double least_normal = 0;    // positive; 1 for integers and bool
+  double least_positive = 0;  // the least subnormal if there are subnormals
 };
 
 // ------------------------------------------------------------------------------- options
 
-// What a cast can be told; docs/semantics.md says what each does.
-// Each enum's zero is its default; a default CastOptions is ONNX's Cast-25 and later.
+// The options of a cast; docs/semantics.md says what each does. The zero of each enum is its
+// default, and a default CastOptions is ONNX's Cast-25 and later.
 
-// Destination float8e8m0: which power of two. kNearest takes ties up.
+// To float8e8m0: which power of two is chosen. kNearest rounds ties up.
 enum class RoundingMode : std::uint8_t { kUp = 0, kDown = 1, kNearest = 2 };
 
-// Floating (and string) sources to integer destinations, out of range: the low bits of the exact
+// From floating types and strings to integers, values out of range: the low bits of the exact
 // integer, or the nearest limit.
 enum class IntegerOverflow : std::uint8_t { kWrap = 0, kSaturate = 1 };
 
-// Inf to the FNUZ types where saturate is true: the largest finite value, or NaN.
+// Inf to the FNUZ types, if saturate is true: the largest finite value, or NaN.
 enum class FnuzInfinity : std::uint8_t { kMax = 0, kNan = 1 };
 
 // NaN to float4e2m1, float6e2m3, float6e3m2: the zero of the opposite sign, or the largest
@@ -111,10 +111,10 @@ enum class FiniteOnlyNan : std::uint8_t { kZero = 0, kMax = 1 };
 // How numbers are printed: as numpy up to 2.2, or as ONNX Runtime.
 enum class StringStyle : std::uint8_t { kNumpy = 0, kOrt = 1 };
 
-// An option that does not apply to a pair is ignored, but its value is always checked.
+// An option that does not apply to a pair of types is ignored, but its value is always checked.
 struct CastOptions {
-  // Destinations float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz and float8e8m0: beyond
-  // the largest finite value, give that value (true) or the format's NaN or Inf (false).
+  // To float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz and float8e8m0, values beyond the
+  // largest finite value: that value (true), or the format's NaN or Inf (false).
   bool saturate = true;
   RoundingMode round_mode = RoundingMode::kUp;
   IntegerOverflow integer_overflow = IntegerOverflow::kWrap;
@@ -125,7 +125,7 @@ struct CastOptions {
   friend constexpr bool operator==(const CastOptions&, const CastOptions&) = default;
 };
 
-// Whether every option has a value of its enum.
+// Whether every option has one of its enum's values.
 constexpr bool IsValid(const CastOptions& options) {
   return static_cast<int>(options.round_mode) <= 2 &&
          static_cast<int>(options.integer_overflow) <= 1 &&
@@ -136,9 +136,9 @@ constexpr bool IsValid(const CastOptions& options) {
 
 // ------------------------------------------------------------------------------ targets
 
-// An instruction set. kScalar is the scalar codec itself: slow, and everywhere.
+// An instruction set. kScalar is the scalar codec itself: slow, but runs everywhere.
 enum class Target : std::int32_t {
-  kBest = 0,  // the best this machine runs
+  kBest = 0,  // the best that this machine can run
   kScalar = 1,
   kSse4 = 2,
   kAvx2 = 3,
