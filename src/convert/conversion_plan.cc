@@ -113,9 +113,13 @@ std::vector<std::vector<bool>> WrittenOf(const PlanState& state, std::span<const
   }
   for (std::size_t i = 0; i < matches.size(); ++i) {
     if (matches[i]) continue;
-    throw Error(ErrorKind::kArguments,
-                "'" + words::EscapeName(selection.select[i].text()) + "' matches no tensor",
-                Remedy::kMatchNames, selection.select[i].text());
+    const std::string& pattern = selection.select[i].text();
+    std::vector<const Survey*> inputs;
+    for (const Survey& one : surveys) inputs.push_back(&one);
+    throw Error(
+        ErrorKind::kArguments,
+        "'" + words::EscapeName(pattern) + "' matches no tensor" + MeantText(pattern, inputs),
+        Remedy::kMatchNames, pattern);
   }
   return written;
 }
