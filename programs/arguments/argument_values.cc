@@ -14,7 +14,7 @@
 
 #include "files/error.h"
 #include "scale/written_form.h"
-#include "shell/suggestions.h"
+#include "words/nearest_names.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -77,7 +77,7 @@ std::vector<std::string> NearestFormats(std::string_view name) {
   for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
     formats.emplace_back(format.name);
   }
-  return NearestNames(formats, FormatSpelling(name));
+  return words::NearestNames(formats, FormatSpelling(name));
 }
 
 // GGUF's blocks: Q4_0, Q4_K_M, IQ2_XS, TQ1_0.

@@ -270,8 +270,10 @@ std::optional<ConversionSummary> Run(const ConvertFlags& flags, const convert::C
   if (!flags.cast.quiet) {
     for (const std::string& finding : findings) SayWarning(finding);
   }
-  if (!summary.writes_config) {
-    summary.quantization_config = file.plan.config.texts.quantization_config;
+  const auto& configurations = file.plan.config.configurations;
+  if (const auto own = configurations.find("");
+      !summary.writes_config && own != configurations.end()) {
+    summary.quantization_config = own->second.quantization_config;
   }
   summary.crossed = CrossedLimits(limits, summary.cast.sum());
   return summary;

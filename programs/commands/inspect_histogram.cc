@@ -18,8 +18,8 @@
 #include "display/tool_json.h"
 #include "files/error.h"
 #include "shell/streams.h"
-#include "shell/suggestions.h"
 #include "shell/terminal.h"
+#include "words/nearest_names.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -36,12 +36,11 @@ std::size_t TensorNamed(const convert::Survey& survey,
   }
   std::vector<std::string> names;
   for (const formats::TensorInfo& info : values) names.push_back(info.name);
-  const std::vector<std::string> near = NearestNames(names, name);
+  const std::string meant = words::DidYouMean(names, name);
   throw Error(ErrorKind::kArguments,
               fmt::format("--histogram {}: {} has no tensor of this name{}",
                           words::EscapeName(name), words::PathText(survey.path),
-                          near.empty() ? "; 'tensorcast inspect' lists them"
-                                       : "; did you mean " + words::EscapeName(near.front()) + "?"),
+                          meant.empty() ? "; 'tensorcast inspect' lists them" : meant),
               name);
 }
 

@@ -119,7 +119,8 @@ ConversionSummary SummaryOf(const PlanState& state) {
   summary.output = file.output;
   summary.input_bytes = file.input_bytes;
   summary.options = state.request.cast;
-  summary.is_pipeline = !file.plan.config.component_types.empty();
+  summary.is_pipeline = std::ranges::any_of(file.plan.config.configurations,
+                                            [](const auto& one) { return !one.first.empty(); });
   summary.writes_config = WritesConfig(file);
   summary.names = report::EscapedNames(TensorsOf(state));
   summary.can_hold = [&sink = *file.sink, first = TensorsOf(state).data()](

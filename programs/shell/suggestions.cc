@@ -4,10 +4,9 @@
 #include "shell/suggestions.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <initializer_list>
 
-#include "words/edit_distance.h"
+#include "words/nearest_names.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -41,26 +40,11 @@ std::string_view Meant(const Synonym (&synonyms)[kSize], std::string_view word) 
 
 // The first of the nearest; empty where none is near.
 std::string Nearest(const std::vector<std::string>& names, std::string_view word) {
-  const std::vector<std::string> nearest = NearestNames(names, word);
+  const std::vector<std::string> nearest = words::NearestNames(names, word);
   return nearest.empty() ? std::string() : nearest.front();
 }
 
 }  // namespace
-
-std::vector<std::string> NearestNames(const std::vector<std::string>& names,
-                                      std::string_view word) {
-  if (word.size() > words::kLongestCompared) return {};
-  std::vector<std::string> nearest;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3);
-  for (const std::string& name : names) {
-    const std::size_t distance = words::EditDistance(name, word);
-    if (distance > least) continue;
-    if (distance < least) nearest.clear();
-    least = distance;
-    nearest.push_back(name);
-  }
-  return nearest;
-}
 
 std::string NearestCommand(const std::vector<std::string>& names, std::string_view word) {
   if (const std::string_view meant = Meant(kCommands, word); !meant.empty()) {

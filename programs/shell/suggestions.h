@@ -13,10 +13,6 @@ namespace tensorcast::tool {
 // A command, by meaning ("info") or, of `names`, by spelling ("convrt"); empty where none is near.
 std::string NearestCommand(const std::vector<std::string>& names, std::string_view word);
 
-// The nearest of `names` by spelling: those at the least distance, which is at most a third of the
-// word; none where none is near.
-std::vector<std::string> NearestNames(const std::vector<std::string>& names, std::string_view word);
-
 // The nearest of a command's options, which have their dashes; a value behind "=" is not looked at.
 std::string NearestOption(const std::vector<std::string>& names, std::string_view word);
 

@@ -56,9 +56,6 @@ class DirectoryWalker {
     const std::size_t below = files::Joined(reader.directory(), "").size();
     for (const std::string& path : reader.external_paths()) read_.insert(path.substr(below));
     for (const CheckpointPart& part : reader.parts()) directories_.insert(part.directory);
-    // A component that is not read is taken whole.
-    for (const std::string& part : reader.unread())
-      modules_.insert(part.substr(0, part.size() - 1));
   }
 
   OtherFiles Walk() {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/pipeline.h"
 #include "files/error.h"
 #include "files/named_file.h"
 #include "files/system.h"
@@ -35,23 +34,18 @@ CheckpointReader::CheckpointReader(const std::string& directory,
       enclosure_(files::EnclosureOfCheckpoint(directory)),
       components_(FindComponents(directory, enclosure_)),
       configurations_(StatusOfConfigurations()) {
-  for (const std::string& component : components_) {
-    const std::string below = files::Joined(directory, component);
-    if (IsQuantisedComponent(below, enclosure_)) {
-      unread_.push_back(component + "/");
-      notes_.push_back(words::PathText(below) +
-                       ": its configuration says that it is quantised; it is taken as it is, and "
-                       "can be converted by itself");
-      continue;
-    }
-    Open({component + "/", FindCheckpointFiles(below, enclosure_), {}}, options);
+  for (const Component& component : components_) {
+    CheckpointPart part;
+    part.directory = component.name + "/";
+    part.library = component.library;
+    part.class_name = component.class_name;
+    part.files = FindCheckpointFiles(files::Joined(directory, component.name), enclosure_);
+    Open(std::move(part), options);
   }
-  if (components_.empty()) Open({"", FindCheckpointFiles(directory, enclosure_), {}}, options);
-  if (parts_.empty()) {
-    throw Error(ErrorKind::kUnsupported,
-                words::PathText(directory) +
-                    ": all components of this pipeline are quantised; name one of them",
-                directory);
+  if (components_.empty()) {
+    CheckpointPart whole;
+    whole.files = FindCheckpointFiles(directory, enclosure_);
+    Open(std::move(whole), options);
   }
   const std::vector<std::uint32_t> by_name = ByName();
   for (std::uint32_t i = 0; i < parts_.size(); ++i) HoldAgainstIndex(by_name, i);
@@ -275,9 +269,9 @@ std::vector<std::string> CheckpointReader::Configurations() const {
   std::vector<std::string> paths;
   for (const char* const name : kConfigurations) paths.push_back(files::Joined(directory_, name));
   if (!components_.empty()) paths.push_back(files::Joined(directory_, kPipelineFile));
-  for (const std::string& component : components_) {
+  for (const Component& component : components_) {
     for (const char* const name : kConfigurations) {
-      paths.push_back(files::Joined(files::Joined(directory_, component), name));
+      paths.push_back(files::Joined(files::Joined(directory_, component.name), name));
     }
   }
   return paths;

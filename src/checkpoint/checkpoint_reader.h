@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_files.h"
+#include "checkpoint/pipeline.h"
 #include "files/byte_source.h"
 #include "files/system.h"
 #include "formats/tensor_file.h"
@@ -35,6 +36,8 @@ struct CheckpointShard {
 // pipeline has several.
 struct CheckpointPart {
   std::string directory;  // below the checkpoint's: "unet/"; that of the checkpoint is empty
+  // Of a component who loads it, as model_index.json says: "diffusers", "UNet2DConditionModel".
+  std::string library, class_name;
   CheckpointFiles files;
   std::optional<files::FileStatus> index;  // its status when it was opened
   std::size_t unnamed = 0;                 // tensors of its files that the index does not name
@@ -74,8 +77,6 @@ class CheckpointReader final : public formats::TensorReader {
   // Of the tensors of each part.
   std::vector<std::uint64_t> BytesOfParts() const;
   bool IsPipeline() const { return !parts_.front().directory.empty(); }
-  // The components whose weights are quantised: none of them is read, "transformer/".
-  const std::vector<std::string>& unread() const { return unread_; }
 
  private:
   void Open(CheckpointPart part, const formats::OpenOptions& options);
@@ -91,11 +92,10 @@ class CheckpointReader final : public formats::TensorReader {
   std::vector<std::string> Configurations() const;
   std::vector<std::optional<files::FileStatus>> StatusOfConfigurations() const;
 
-  std::vector<std::string> components_;  // of a pipeline
+  std::vector<Component> components_;  // of a pipeline
   // Their status when the checkpoint was opened, before anything was read.
   std::vector<std::optional<files::FileStatus>> configurations_;
   std::vector<CheckpointPart> parts_;
-  std::vector<std::string> unread_;
   std::vector<std::string> notes_;
   formats::FileContents contents_;
   std::vector<CheckpointShard> shards_;

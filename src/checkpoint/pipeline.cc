@@ -31,9 +31,9 @@ bool IsDirectoryWord(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> FindComponents(const std::string& directory,
-                                        const files::Enclosure& enclosure) {
-  std::vector<std::string> components;
+std::vector<Component> FindComponents(const std::string& directory,
+                                      const files::Enclosure& enclosure) {
+  std::vector<Component> components;
   const std::string path = files::Joined(directory, kPipelineFile);
   if (!files::IsFile(path)) return components;
   const json::OrderedJson index =
@@ -46,20 +46,11 @@ std::vector<std::string> FindComponents(const std::string& directory,
         std::ranges::any_of(files::ListDirectory(below), [](const files::DirectoryEntry& entry) {
           return entry.kind == files::DirectoryEntry::Kind::kFile && IsWeightsName(entry.name);
         });
-    if (has_weights) components.push_back(name);
+    if (!has_weights) continue;
+    components.push_back({name, value[0].get<std::string>(), value[1].get<std::string>()});
   }
-  std::ranges::sort(components);
+  std::ranges::sort(components, {}, &Component::name);
   return components;
-}
-
-bool IsQuantisedComponent(const std::string& directory, const files::Enclosure& enclosure) {
-  const std::string path = files::Joined(directory, "config.json");
-  if (!files::IsFile(path)) return false;
-  const json::OrderedJson config =
-      json::JsonOrNull(ReadText(*files::OpenNamedFile(path, enclosure, 0), kMostConfigBytes));
-  return config.is_object() && std::ranges::any_of(config.items(), [](const auto& member) {
-           return IsQuantisationKey(member.key()) && !member.value().is_null();
-         });
 }
 
 bool NamesPipeline(const std::string& path) {

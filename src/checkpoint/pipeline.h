@@ -14,13 +14,17 @@ namespace tensorcast::checkpoint {
 
 inline constexpr const char* kPipelineFile = "model_index.json";
 
-// The components that hold weights, by name: "text_encoder", "unet"; none: it is no pipeline.
-// Throws Error where the system refuses.
-std::vector<std::string> FindComponents(const std::string& directory,
-                                        const files::Enclosure& enclosure);
+// A component and who loads it: "text_encoder", "transformers", "CLIPTextModel".
+struct Component {
+  std::string name;
+  std::string library;
+  std::string class_name;
+};
 
-// Whether the configuration in a component's directory says that its weights are quantised.
-bool IsQuantisedComponent(const std::string& directory, const files::Enclosure& enclosure);
+// The components that hold weights, by name; none: it is no pipeline. Throws Error where the system
+// refuses.
+std::vector<Component> FindComponents(const std::string& directory,
+                                      const files::Enclosure& enclosure);
 
 // Whether a file says what a pipeline is made of.
 bool NamesPipeline(const std::string& path);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "convert/survey.h"
@@ -24,7 +25,10 @@ struct Candidate {
   const scale::OpaqueTensor* opaque = nullptr;
   const scale::ScaledTensor* scaled = nullptr;
   bool are_scales_ignored = false;
+  std::size_t component = 0;  // characters of its component's name, with a slash
 
+  // A name of the tensor as those know it who load its component.
+  std::string_view Own(std::string_view name) const { return name.substr(component); }
   // A scaled weight, at its codes, answers to its plain name too, in its plain shape.
   naming::PatternSubject Subject() const {
     naming::PatternSubject subject = {
@@ -67,7 +71,8 @@ template <class Use> void ForEachCandidate(const Survey& survey, const Use& use)
                   next(scales.weights.weights, weight, i, by_codes),
                   next(scales.weights.unread, unread, i, by_tensor),
                   next(scales.weights.opaque, opaque, i, by_tensor),
-                  next(scales.companions.scaled, scaled, i, by_tensor), scales.is_ignored});
+                  next(scales.companions.scaled, scaled, i, by_tensor), scales.is_ignored,
+                  survey.DirectoryOf(survey.PartOf(i)).size()});
   }
 }
 

@@ -116,48 +116,52 @@ class CheckpointSink final : public Sink {
   checkpoint::CheckpointExtras Extras(const formats::FileContents& contents) const {
     checkpoint::CheckpointExtras extras;
     extras.others = checkpoint::FindOtherFiles(reader_);
+    for (const auto& [directory, said] : contents.configurations) Say(directory, said, extras);
+    return extras;
+  }
+
+  // Makes the configurations in a directory of the output say what they have to.
+  void Say(const std::string& directory, const formats::Configuration& said,
+           checkpoint::CheckpointExtras& extras) const {
     std::vector<std::string>& copied = extras.others.copied;
-    const auto has = [&](std::string_view name) { return std::ranges::count(copied, name) != 0; };
-    const bool is_quantised = !contents.quantization_config.empty();
-    const bool is_other = contents.is_dequantised || is_quantised;
+    const auto has = [&](const std::string& name) { return std::ranges::count(copied, name) != 0; };
+    const bool is_quantised = !said.quantization_config.empty();
+    const bool is_other = said.is_dequantised || is_quantised;
     if (is_other) {
-      std::erase(copied, checkpoint::kQuantizationFile);
+      std::erase(copied, directory + checkpoint::kQuantizationFile);
       for (const scale::Dialect* const dialect : scale::Dialects()) {
-        const scale::ConfigFile& file = dialect->file;
-        if (file.says_more) {
-          Edit(std::string(file.name), has(file.name), extras,
+        const std::string name = directory + std::string(dialect->file.name);
+        if (dialect->file.says_more) {
+          Edit(name, has(name), extras,
                [](checkpoint::ModelConfig& config) { config.RemoveQuantisation(); });
         } else {
-          std::erase(copied, file.name);
+          std::erase(copied, name);
         }
       }
     }
-    for (const auto& component : contents.component_types) {
-      const std::string config = component.first + kConfig;
-      Edit(config, has(config), extras, [&](checkpoint::ModelConfig& edited) {
-        if (component.second != DataType::kUndefined) edited.SetType(component.second);
-      });
-    }
-    for (const auto& [name, text] : contents.quantization_files) extras.texts[name] = text;
-    Edit(kConfig, has(kConfig), extras, [&](checkpoint::ModelConfig& config) {
-      if (contents.model_type != DataType::kUndefined) config.SetType(contents.model_type);
+    for (const auto& [name, text] : said.files) extras.texts[directory + name] = text;
+    const std::string name = directory + kConfig;
+    Edit(name, has(name), extras, [&](checkpoint::ModelConfig& config) {
+      if (said.model_type != DataType::kUndefined) config.SetType(said.model_type);
       if (is_other) config.RemoveQuantisation();
       if (is_quantised) {
-        config.Set("quantization_config", Indented(contents.quantization_config));
+        config.Set("quantization_config", Indented(said.quantization_config));
         // MLX reads it under a name of its own.
-        if (scale::DialectOfConfig(json::JsonOrNull(contents.quantization_config)) != nullptr) {
-          config.Set("quantization", Indented(contents.quantization_config));
+        if (scale::DialectOfConfig(json::JsonOrNull(said.quantization_config)) != nullptr) {
+          config.Set("quantization", Indented(said.quantization_config));
         }
       }
     });
-    if (is_quantised && !has(kConfig)) {
-      extras.texts[checkpoint::kQuantizationFile] = contents.quantization_config + "\n";
-      extras.notes.push_back(
-          words::PathText(reader_.directory()) +
-          ": has no config.json; the \"quantization_config\" of these weights is in " +
-          words::PathText(files::Joined(path_, checkpoint::kQuantizationFile)));
+    if (is_quantised && !has(name)) {
+      const std::string own = directory + checkpoint::kQuantizationFile;
+      extras.texts[own] = said.quantization_config + "\n";
+      const std::string input =
+          directory.empty() ? reader_.directory() : files::Joined(reader_.directory(), directory);
+      extras.notes.push_back(words::PathText(input) +
+                             ": has no config.json; the \"quantization_config\" of these weights "
+                             "is in " +
+                             words::PathText(files::Joined(path_, own)));
     }
-    return extras;
   }
 
   std::unique_ptr<files::ByteSource> OpenInInput(const std::string& name) const {

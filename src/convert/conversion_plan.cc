@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
+#include "convert/component_loaders.h"
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
@@ -21,7 +21,6 @@
 #include "core/failure.h"
 #include "core/given.h"
 #include "files/error.h"
-#include "files/system_directory.h"
 #include "scale/scale_search.h"
 
 namespace tensorcast::convert {
@@ -53,13 +52,6 @@ void CheckRenamed(const Request& request, const PlannedFile& file) {
   throw Error(ErrorKind::kArguments, words::PathText(file.output) + ": " + why, file.output);
 }
 
-// Of a pipeline the component that is likeliest to be meant, "unet/".
-std::string LargestComponent(const checkpoint::CheckpointReader& pipeline) {
-  const std::vector<std::uint64_t> bytes = pipeline.BytesOfParts();
-  const auto largest = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
-  return pipeline.parts()[largest].directory;
-}
-
 // What the request asks of an output that this one has not.
 void CheckRequest(const Request& request, const PlannedFile& file, const Survey& survey) {
   if (!request.layout.empty() && request.layout != scale::kModelLayout && file.sink->has_graph()) {
@@ -81,18 +73,21 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
                 file.output);
   }
   if (!request.renames.empty()) CheckRenamed(request, file);
-  const checkpoint::CheckpointReader* const checkpoint = survey.opened.checkpoint;
-  if (checkpoint != nullptr && checkpoint->IsPipeline() &&
-      (!request.repack.empty() || HasScaledGoal(SelectionOf(request)))) {
-    throw Error(ErrorKind::kUnsupported,
-                words::PathText(file.input) +
-                    ": the weights of a pipeline become element types alone; for a scaled format "
-                    "convert one of its components by itself, " +
-                    words::PathText(files::Joined(file.input, LargestComponent(*checkpoint))),
-                file.input);
-  }
   const bool is_directory =
       survey.opened.checkpoint != nullptr && checkpoint::IsDirectoryName(file.output);
+  if (survey.IsPipeline() && !request.repack.empty()) {
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(file.input) +
+                    ": is a pipeline; weights are put into another layout one component at a time",
+                file.input);
+  }
+  if (survey.IsPipeline() && !is_directory && HasScaledGoal(SelectionOf(request))) {
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(file.output) +
+                    ": a pipeline's scaled weights are written to a directory, where each "
+                    "component has its configuration",
+                file.output);
+  }
   if (request.max_shard_bytes != 0 && !is_directory) {
     throw Error(ErrorKind::kArguments,
                 words::PathText(file.output) +
@@ -118,9 +113,13 @@ std::vector<std::vector<bool>> WrittenOf(const PlanState& state, std::span<const
   }
   for (std::size_t i = 0; i < matches.size(); ++i) {
     if (matches[i]) continue;
-    throw Error(ErrorKind::kArguments,
-                "'" + words::EscapeName(selection.select[i].text()) + "' matches no tensor",
-                Remedy::kMatchNames, selection.select[i].text());
+    const std::string& pattern = selection.select[i].text();
+    std::vector<const Survey*> inputs;
+    for (const Survey& one : surveys) inputs.push_back(&one);
+    throw Error(
+        ErrorKind::kArguments,
+        "'" + words::EscapeName(pattern) + "' matches no tensor" + MeantText(pattern, inputs),
+        Remedy::kMatchNames, pattern);
   }
   return written;
 }
@@ -173,6 +172,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     if (selection.repack != nullptr) CheckRepackSink(*file.sink, *selection.repack, file.output);
     Decided decided = Decide(surveys[i], matchings[i], selection, *file.sink, opening,
                              OptionsOf(*state, file, settings), std::move(written[i]));
+    RefuseUnloadable(surveys[i], decided.decisions);
     for (std::string& note : NotesOn(surveys[i], *file.sink, decided)) {
       state->notes.push_back(std::move(note));
     }

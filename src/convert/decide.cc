@@ -93,7 +93,9 @@ std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const D
   const auto note = [&](const std::string& text) {
     if (!text.empty()) notes.push_back(words::PathText(survey.path) + ": " + text);
   };
-  if (const std::string& problem = survey.scales.weights.config.problem; !problem.empty()) {
+  for (std::uint32_t part = 0; part < survey.parts(); ++part) {
+    const std::string& problem = survey.scales.ConfigOf(part).problem;
+    if (problem.empty()) continue;
     notes.push_back(problem + "; what it says of the tensors is not known");
   }
   if (decided.repacked) {

@@ -77,18 +77,14 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
   // A checkpoint's metadata is not of one of its tensors.
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
   output.gguf_keys = input.gguf_keys;
-  output.is_dequantised = input.is_dequantised || plan.repacks_all;
   if (plan.repacks_all) {
     output.metadata.erase(std::string(scale::kMetadataMark));
     // What a file says that MLX alone writes is said anew where it still is MLX's.
     const auto format = output.metadata.find("format");
     if (format != output.metadata.end() && format->second == "mlx") format->second = "pt";
   }
-  output.model_type = plan.config.model_type;
-  output.component_types = plan.config.component_types;
-  output.quantization_config = plan.config.texts.quantization_config;
-  output.quantization_files = plan.config.texts.files;
-  for (const auto& [key, text] : plan.config.texts.metadata) output.metadata[key] = text;
+  output.configurations = plan.config.configurations;
+  for (const auto& [key, text] : plan.config.metadata) output.metadata[key] = text;
   output.tensors.reserve(plan.jobs.size());
   for (const TensorJob& job : plan.jobs) {
     if (job.scaled) {
@@ -171,7 +167,7 @@ void PlanRepacked(const Survey& survey, Repacked repacked, const Sink& sink,
   AddJobs(*plan.reader, survey.path, &*left, plan);
   plan.globals = std::make_unique<SharedGlobals>();
   if (sink.holds_scaled_weights()) {
-    plan.config = ConfigOf(*plan.reader, survey.scales, output, plan, {});
+    plan.config = ConfigOf(survey, output, plan, {}, true);
   }
 }
 
@@ -267,11 +263,7 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
   plan.globals = std::make_unique<SharedGlobals>(
       GlobalsOf(*plan.reader, WithGlobals(plan.decisions), plan.fused));
   if (sink.holds_scaled_weights()) {
-    plan.config = ConfigOf(*plan.reader, survey.scales, output, plan, names);
-    if (!decided.asks_for_type) plan.config.model_type = DataType::kUndefined;
-    if (survey.opened.checkpoint != nullptr && survey.opened.checkpoint->IsPipeline()) {
-      plan.config.component_types = ComponentTypes(*survey.opened.checkpoint, survey.scales, plan);
-    }
+    plan.config = ConfigOf(survey, output, plan, names, decided.asks_for_type);
   }
   return plan;
 }

@@ -8,6 +8,7 @@
 
 #include "convert/candidate.h"
 #include "files/error.h"
+#include "words/nearest_names.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -25,7 +26,8 @@ std::string Joined(std::span<const naming::TensorPattern> all) {
 }  // namespace
 
 Matching::Matching(const Survey& survey, const SelectionRequest& request)
-    : rule_matches_(request.rules.size()),
+    : survey_(&survey),
+      rule_matches_(request.rules.size()),
       rule_takes_(request.rules.size()),
       rule_is_late_(request.rules.size()),
       only_matches_(request.only.size()),
@@ -70,15 +72,38 @@ Matching::Matching(const Survey& survey, const SelectionRequest& request)
   });
 }
 
+std::string MeantText(std::string_view pattern, std::span<const Survey* const> inputs) {
+  constexpr std::string_view kAll = "/*";
+  const bool is_component = pattern.ends_with(kAll);
+  const std::string_view literal = pattern.substr(0, pattern.size() - (is_component ? 2 : 0));
+  // What is no plain name: wildcards, regular expressions, conditions.
+  if (literal.find_first_of("*?[\\:<>=") != std::string_view::npos) return {};
+  std::vector<std::string> names;
+  for (const Survey* const input : inputs) {
+    if (is_component) {
+      for (std::uint32_t i = 0; input->IsPipeline() && i < input->parts(); ++i) {
+        names.push_back(std::string(input->DirectoryOf(i)) + "*");
+      }
+      continue;
+    }
+    for (const formats::TensorInfo& info : input->tensors()) names.push_back(info.name);
+    for (const scale::ScaledWeight& one : input->scales.weights.weights) names.push_back(one.name);
+  }
+  return words::DidYouMean(names, pattern);
+}
+
 void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& request) {
   const auto require = [&](std::vector<bool> Matching::*list, std::size_t i,
                            const std::string& where, std::span<const naming::TensorPattern> all,
                            Remedy remedy) {
     if (std::ranges::any_of(inputs, [&](const Matching& one) { return (one.*list)[i]; })) return;
     const std::string patterns = Joined(all);
+    std::vector<const Survey*> surveys;
+    for (const Matching& one : inputs) surveys.push_back(one.survey_);
     throw files::Error(core::ErrorKind::kArguments,
-                       where + "'" + words::EscapeName(patterns) + "' matches no tensor", remedy,
-                       patterns);
+                       where + "'" + words::EscapeName(patterns) + "' matches no tensor" +
+                           MeantText(patterns, surveys),
+                       remedy, patterns);
   };
   for (std::size_t i = 0; i < request.rules.size(); ++i) {
     const Rule& rule = request.rules[i];

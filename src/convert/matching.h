@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,12 +49,17 @@ class Matching {
     bool is_excluded : 1;
   };
 
+  const Survey* survey_;              // to be asked as long as it is there
   std::vector<std::uint32_t> rules_;  // of each tensor
   std::vector<Marks> marks_;
   // Which entries of the request's lists match a tensor, and which rules take one, or would have
   // taken one that a rule before it takes.
   std::vector<bool> rule_matches_, rule_takes_, rule_is_late_, only_matches_, excluded_matches_;
 };
+
+// "; did you mean lm_head.weight?" of a pattern that matches nothing in these inputs: where it is
+// near to the name of a tensor, or to the pattern of a whole component. Else empty.
+std::string MeantText(std::string_view pattern, std::span<const Survey* const> inputs);
 
 // Throws files::Error (arguments) where a rule or a pattern matches no tensor of any of these
 // inputs.

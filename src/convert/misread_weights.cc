@@ -55,37 +55,44 @@ constexpr scale::ReaderNote kConv1dNote = {
 
 }  // namespace
 
-MisreadWeights::MisreadWeights(const std::vector<TensorInfo>& tensors,
-                               std::span<const std::string> model_types) {
-  const auto is_any = [&](const auto& names) {
-    return std::ranges::any_of(model_types,
-                               [&](const std::string& type) { return IsAmong(names, type); });
-  };
-  has_transposed_experts_ = is_any(kTransposedExperts);
+MisreadWeights::MisreadWeights(const Survey& survey) : survey_(survey), models_(survey.parts()) {
   // If the model has no such layer, the name decides.
-  const auto is_fused = [](const TensorInfo& info) {
-    return naming::ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2;
-  };
-  const bool has_fused = std::ranges::any_of(tensors, is_fused);
-  has_conv1d_ = has_fused ? std::ranges::any_of(tensors, LiesTransposed) : is_any(kConv1dModels);
+  std::vector<bool> has_fused(models_.size());
+  for (std::size_t i = 0; i < survey.tensors().size(); ++i) {
+    const TensorInfo& info = survey.tensors()[i];
+    if (!naming::ModuleOf(info.name).ends_with("c_attn") || info.shape.size() != 2) continue;
+    const std::uint32_t part = survey.PartOf(i);
+    has_fused[part] = true;
+    if (LiesTransposed(info)) models_[part].has_conv1d = true;
+  }
+  for (std::uint32_t part = 0; part < models_.size(); ++part) {
+    const auto is_any = [&](const auto& names) {
+      return std::ranges::any_of(survey.scales.ConfigOf(part).model_types,
+                                 [&](const std::string& type) { return IsAmong(names, type); });
+    };
+    models_[part].has_transposed_experts = is_any(kTransposedExperts);
+    if (!has_fused[part]) models_[part].has_conv1d = is_any(kConv1dModels);
+  }
 }
 
-std::string_view MisreadWeights::KindOf(std::string_view name, std::span<const std::uint64_t> shape,
+std::string_view MisreadWeights::KindOf(std::size_t tensor, std::string_view name,
+                                        std::span<const std::uint64_t> shape,
                                         const WrittenForm& form) const {
+  const Model& model = models_[survey_.PartOf(tensor)];
   const bool is_turned = form.layout != nullptr && form.layout->is_transposed;
-  if (has_transposed_experts_ && !is_turned && IsStack(shape) &&
+  if (model.has_transposed_experts && !is_turned && IsStack(shape) &&
       name.find("experts") != std::string_view::npos) {
     return "stacked experts, [experts, inputs, outputs]: read wrongly as scaled weights";
   }
   const bool is_read = form.dialect != nullptr && form.dialect->reads_conv1d;
-  if (has_conv1d_ && !is_read && shape.size() == 2 && IsOfConv1d(name)) {
+  if (model.has_conv1d && !is_read && shape.size() == 2 && IsOfConv1d(name)) {
     return "of a Conv1D, [inputs, outputs]: read wrongly as a scaled weight";
   }
   return {};
 }
 
 std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Decision> decisions) {
-  const MisreadWeights model(survey.tensors(), survey.scales.weights.config.model_types);
+  const MisreadWeights model(survey);
   std::vector<scale::MadeWeight> made;
   std::vector<scale::ReaderNote> kinds = {kConv1dNote};
   const scale::Dialect* last = nullptr;
@@ -99,7 +106,7 @@ std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Deci
     const TensorInfo& info = survey.tensors()[i];
     const std::string& name = was != nullptr ? was->name : info.name;
     const std::vector<std::uint64_t>& shape = was != nullptr ? was->shape : info.shape;
-    const bool is_of_model = !model.KindOf(name, shape, form).empty();
+    const bool is_of_model = !model.KindOf(i, name, shape, form).empty();
     const bool was_transposed = was != nullptr && was->reading.IsTransposed();
     made.push_back({name, shape, form, was, was_transposed || (IsStack(shape) && is_of_model),
                     !IsStack(shape) && is_of_model});
@@ -162,16 +169,17 @@ std::string UnrotatedNote(const std::vector<TensorInfo>& tensors,
 
 std::string TurnedNote(const Survey& survey, std::span<const Decision> decisions) {
   const scale::ScaledWeights& scales = survey.scales.weights;
-  const bool has_conv1d = std::ranges::any_of(
-      scales.config.model_types,
-      [](const std::string& type) { return type != kLinearNow && IsAmong(kConv1dModels, type); });
-  if (!has_conv1d) return {};
+  const auto has_conv1d = [&](std::size_t tensor) {
+    return std::ranges::any_of(
+        survey.scales.ConfigOf(survey.PartOf(tensor)).model_types,
+        [](const std::string& type) { return type != kLinearNow && IsAmong(kConv1dModels, type); });
+  };
   const scale::ScaledWeight* first = nullptr;
   std::uint64_t count = 0;
   bool is_turned = false;
   for (const scale::ScaledWeight& weight : scales.weights) {
     if (!decisions[weight.codes].applies_scales || weight.shape.size() != 2 ||
-        !IsOfConv1d(weight.name)) {
+        !IsOfConv1d(weight.name) || !has_conv1d(weight.codes)) {
       continue;
     }
     if (count++ == 0) first = &weight;

@@ -22,17 +22,22 @@ struct Survey;    // convert/survey.h
 
 class MisreadWeights {
  public:
-  // `model_types` are config.json's, empty where nothing is known.
-  MisreadWeights(const std::vector<formats::TensorInfo>& tensors,
-                 std::span<const std::string> model_types);
+  explicit MisreadWeights(const Survey& survey);
 
-  // What a plain weight is, in words, where it would be misread in that form; empty: it would not.
-  std::string_view KindOf(std::string_view name, std::span<const std::uint64_t> shape,
+  // What the weight of a tensor is, in words, where it would be misread in that form, by its plain
+  // name and shape; empty: it would not.
+  std::string_view KindOf(std::size_t tensor, std::string_view name,
+                          std::span<const std::uint64_t> shape,
                           const scale::WrittenForm& form) const;
 
  private:
-  bool has_transposed_experts_ = false;
-  bool has_conv1d_ = false;
+  struct Model {
+    bool has_transposed_experts = false;
+    bool has_conv1d = false;
+  };
+
+  const Survey& survey_;
+  std::vector<Model> models_;  // of each part
 };
 
 // A line for each kind among the weights that are made, with the first of them and what is misread.

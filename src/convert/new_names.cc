@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convert/candidate.h"
+#include "convert/matching.h"
 #include "files/error.h"
 
 namespace tensorcast::convert {
@@ -135,7 +136,11 @@ void RequireRenamed(const naming::Renames& renames, const std::vector<Survey>& s
                   idle->from());
     }
   }
-  throw Error(ErrorKind::kArguments, "'" + words::EscapeName(idle->from()) + "' matches no tensor",
+  std::vector<const Survey*> inputs;
+  for (const Survey& one : surveys) inputs.push_back(&one);
+  throw Error(ErrorKind::kArguments,
+              "'" + words::EscapeName(idle->from()) + "' matches no tensor" +
+                  MeantText(idle->from(), inputs),
               Remedy::kMatchNames, idle->from());
 }
 

@@ -74,8 +74,9 @@ void RemoveParents(scale::QuantisedModules& modules) {
 
 }  // namespace
 
-scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const InputScales& scales,
-                                  const FilePlan& plan, bool by_new_names) {
+scale::QuantisedModules ModulesOf(const Survey& survey, const FilePlan& plan, std::uint32_t part,
+                                  bool by_new_names) {
+  const InputScales& scales = survey.scales;
   std::unordered_map<std::size_t, const scale::ScaledWeight*> scaled;  // by codes
   for (const scale::ScaledTensor& one : scales.companions.scaled)
     scaled.emplace(one.tensor, nullptr);
@@ -85,12 +86,13 @@ scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const Inp
   scale::QuantisedModules modules;
   bool has_head = false;
   for (const TensorJob& job : plan.jobs) {
-    const formats::TensorInfo& info = reader.contents().tensors[job.tensor];
+    if (survey.PartOf(job.tensor) != part) continue;
+    const formats::TensorInfo& info = plan.reader->contents().tensors[job.tensor];
     const auto found = scaled.find(job.tensor);
     const scale::ScaledWeight* const weight = found != scaled.end() ? found->second : nullptr;
-    const std::string& name = by_new_names        ? plan.NameOf(job.tensor)
-                              : weight != nullptr ? weight->name
-                                                  : info.name;
+    const std::string name(survey.OwnName(job.tensor, by_new_names        ? plan.NameOf(job.tensor)
+                                                      : weight != nullptr ? weight->name
+                                                                          : info.name));
     const std::string module =
         weight != nullptr ? ModuleOfScaled(*weight, name) : std::string(naming::ModuleOf(name));
     if (job.repacked != nullptr) {
@@ -99,7 +101,8 @@ scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const Inp
       if (group == modules.written.end()) {
         group = modules.written.insert(group, {job.repacked->form(), {}});
       }
-      group->modules.emplace_back(naming::ModuleOf(job.repacked->name()));
+      group->modules.emplace_back(
+          naming::ModuleOf(survey.OwnName(job.tensor, job.repacked->name())));
     } else if (job.scaled) {
       auto group = std::ranges::find(modules.written, job.scaled, &scale::WrittenGroup::form);
       if (group == modules.written.end()) {

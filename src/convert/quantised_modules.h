@@ -4,18 +4,19 @@
 #ifndef TENSORCAST_SRC_CONVERT_QUANTISED_MODULES_H_
 #define TENSORCAST_SRC_CONVERT_QUANTISED_MODULES_H_
 
-#include "formats/tensor_reader.h"
+#include <cstdint>
+
 #include "scale/quantised_modules.h"
 
 namespace tensorcast::convert {
 
-struct FilePlan;     // convert/file_plan.h
-struct InputScales;  // convert/survey.h
+struct FilePlan;  // convert/file_plan.h
+struct Survey;    // convert/survey.h
 
-// `scales` are the input's as they were found; the plan refers to them no more. `by_new_names`: the
-// modules of the output, else of the input.
-scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const InputScales& scales,
-                                  const FilePlan& plan, bool by_new_names);
+// The modules of one part of the input, whose scales are as they were found; the plan refers to
+// them no more. `by_new_names`: by their names in the output, else by those in the input.
+scale::QuantisedModules ModulesOf(const Survey& survey, const FilePlan& plan, std::uint32_t part,
+                                  bool by_new_names);
 
 }  // namespace tensorcast::convert
 

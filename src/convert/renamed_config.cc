@@ -123,17 +123,23 @@ class LayerRenamer {
   std::unordered_map<std::string_view, std::string_view> exact_;
 };
 
-std::vector<RenamedLayer> LayersOf(const formats::TensorReader& reader, const InputScales& scales,
-                                   const FilePlan& plan, const NewNames& names) {
+std::vector<RenamedLayer> LayersOf(const Survey& survey, const FilePlan& plan, std::uint32_t part,
+                                   const NewNames& names) {
   std::unordered_map<std::size_t, std::string_view> weights;  // their names, by codes
-  for (const scale::ScaledWeight& one : scales.weights.weights) weights[one.codes] = one.name;
+  for (const scale::ScaledWeight& one : survey.scales.weights.weights) {
+    weights[one.codes] = one.name;
+  }
+  const auto module_of = [&](std::size_t tensor, std::string_view name) {
+    return std::string(naming::ModuleOf(survey.OwnName(tensor, name)));
+  };
   std::vector<RenamedLayer> layers;
   for (const TensorJob& job : plan.jobs) {
+    if (survey.PartOf(job.tensor) != part) continue;
     const auto weight = weights.find(job.tensor);
     const std::string_view old =
-        weight != weights.end() ? weight->second : reader.contents().tensors[job.tensor].name;
-    RenamedLayer layer = {std::string(naming::ModuleOf(old)),
-                          std::string(naming::ModuleOf(names.Plain(job.tensor)))};
+        weight != weights.end() ? weight->second : plan.reader->contents().tensors[job.tensor].name;
+    RenamedLayer layer = {module_of(job.tensor, old),
+                          module_of(job.tensor, names.Plain(job.tensor))};
     if (layers.empty() || layers.back().old != layer.old) layers.push_back(std::move(layer));
   }
   return layers;
@@ -141,12 +147,11 @@ std::vector<RenamedLayer> LayersOf(const formats::TensorReader& reader, const In
 
 }  // namespace
 
-void RenameLayers(const formats::TensorReader& reader, const InputScales& scales,
-                  const FilePlan& plan, const NewNames& names, const std::string& path,
-                  scale::WrittenConfig& texts) {
-  const scale::QuantizationConfig& config = scales.weights.config;
+void RenameLayers(const Survey& survey, const FilePlan& plan, std::uint32_t part,
+                  const NewNames& names, const std::string& path, scale::WrittenConfig& texts) {
+  const scale::QuantizationConfig& config = survey.scales.ConfigOf(part);
   LayerRenamer renamer(
-      LayersOf(reader, scales, plan, names),
+      LayersOf(survey, plan, part, names),
       config.dialect != nullptr ? config.dialect->layer_names : scale::LayerNames::kWhole, path);
   const auto rename = [&](std::string& text, const Json* unsaid, int indent) {
     Json json = !text.empty() ? json::JsonOrNull(text) : unsaid != nullptr ? *unsaid : Json();
@@ -163,10 +168,10 @@ void RenameLayers(const formats::TensorReader& reader, const InputScales& scales
   for (const scale::Dialect* const dialect : scale::Dialects()) {
     const std::string key(dialect->metadata_key);
     if (key.empty()) continue;
-    const auto old = reader.contents().metadata.find(key);
+    const std::map<std::string, std::string>& metadata = plan.reader->contents().metadata;
+    const auto old = metadata.find(key);
     std::string text = texts.metadata.contains(key) ? texts.metadata[key] : std::string();
-    const Json said =
-        old != reader.contents().metadata.end() ? json::JsonOrNull(old->second) : Json();
+    const Json said = old != metadata.end() ? json::JsonOrNull(old->second) : Json();
     rename(text, &said, json::kOneLine);
     if (!text.empty()) texts.metadata[key] = std::move(text);
   }

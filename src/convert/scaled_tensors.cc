@@ -301,7 +301,11 @@ std::string IdleConfigText(const Survey& survey) {
 }
 
 std::vector<std::string> ConfigTexts(const Survey& survey) {
-  std::vector<std::string> lines = {survey.scales.weights.config.problem, IdleConfigText(survey)};
+  std::vector<std::string> lines;
+  for (std::uint32_t part = 0; part < survey.parts(); ++part) {
+    lines.push_back(survey.scales.ConfigOf(part).problem);
+  }
+  lines.push_back(IdleConfigText(survey));
   std::erase(lines, "");
   return lines;
 }

@@ -30,8 +30,9 @@ struct Refusal {
 
 std::optional<Keep> KeptBy(std::span<const Keep> keep, const Candidate& candidate) {
   const scale::ScaledWeight* const weight = candidate.weight;
-  return weight != nullptr ? naming::KeptBy(keep, weight->name, weight->shape)
-                           : naming::KeptBy(keep, candidate.tensor.name, candidate.tensor.shape);
+  return weight != nullptr
+             ? naming::KeptBy(keep, candidate.Own(weight->name), weight->shape)
+             : naming::KeptBy(keep, candidate.Own(candidate.tensor.name), candidate.tensor.shape);
 }
 
 // Of integers in groups, whether a weight has groups of the same size.
@@ -72,7 +73,7 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
     return why.empty() ? std::nullopt : std::optional(Refusal{Reason::kMisfit, std::move(why)});
   }
   if (!is_named) {
-    const naming::WeightRole role = naming::RoleOf(name, shape);
+    const naming::WeightRole role = naming::RoleOf(candidate.Own(name), shape);
     if (role != naming::WeightRole::kLinear) {
       return Refusal{Reason::kNotLinear, std::string(naming::RoleText(role))};
     }
@@ -80,7 +81,7 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
       return Refusal{Reason::kNotLinear, "fewer than 1,024 values"};
     }
     const std::string_view kind =
-        weight != nullptr ? std::string_view() : misread.KindOf(name, shape, form);
+        weight != nullptr ? std::string_view() : misread.KindOf(candidate.index, name, shape, form);
     if (!kind.empty()) return Refusal{Reason::kMisread, std::string(kind)};
   }
   std::string why = scale::WhyNot(form, name, shape);
@@ -95,6 +96,22 @@ struct Selecting {
   bool is_alone;  // the file holds one tensor, which need not be named
   bool output_tells;
 };
+
+// Whether patterns, one of which takes the tensor, name tensors. One that takes a whole component
+// of a pipeline ("text_encoder/*") names the component: which of its tensors are meant is told as
+// if it were converted by itself.
+bool NamesTensors(std::span<const naming::TensorPattern> patterns, const Candidate& candidate) {
+  if (candidate.component == 0) return !patterns.empty();
+  const std::string_view directory =
+      std::string_view(candidate.tensor.name).substr(0, candidate.component);
+  const auto takes_component = [&](const naming::TensorPattern& pattern) {
+    return pattern.IsName() && !pattern.text().starts_with("re:") &&
+           pattern.text().ends_with('*') && pattern.MatchesName(directory);
+  };
+  return std::ranges::any_of(patterns, [&](const naming::TensorPattern& pattern) {
+    return pattern.Matches(candidate.Subject()) && !takes_component(pattern);
+  });
+}
 
 Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   const TensorInfo& tensor = candidate.tensor;
@@ -158,7 +175,8 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
     if (const std::optional<Keep> kept = KeptBy(request.keep, candidate)) return keep(*kept);
   }
   const Goal& goal = rule != nullptr ? rule->to : *request.to;
-  const bool is_named = rule != nullptr || !request.only.empty();
+  const bool is_named = (rule != nullptr && NamesTensors(rule->patterns, candidate)) ||
+                        NamesTensors(request.only, candidate);
   if (goal.scaled) {
     std::optional<Refusal> refusal =
         WhyNotScaled(candidate, goal.scaled, selecting.misread, is_named || selecting.is_alone,
@@ -329,9 +347,8 @@ SelectionRequest SelectionOf(const Request& request) {
 std::vector<Decision> Select(const Survey& survey, const Matching& matching,
                              const SelectionRequest& request, bool output_tells) {
   const std::vector<TensorInfo>& tensors = survey.tensors();
-  const Selecting selecting = {matching, request,
-                               MisreadWeights(tensors, survey.scales.weights.config.model_types),
-                               tensors.size() == 1, output_tells};
+  const Selecting selecting = {matching, request, MisreadWeights(survey), tensors.size() == 1,
+                               output_tells};
   std::vector<Decision> decisions;
   decisions.reserve(tensors.size());
   ForEachCandidate(survey, [&](const Candidate& candidate) {

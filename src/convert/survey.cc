@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "convert/bare_weights.h"
+#include "convert/component_scales.h"
+#include "files/system_directory.h"
 #include "scale/graph_companions.h"
 #include "scale/quantization_config.h"
 
@@ -29,15 +31,15 @@ scale::QuantizationConfig ReadConfig(const std::string& path, bool applies_scale
   return config;
 }
 
-InputScales FindScales(const checkpoint::OpenedInput& opened, const std::string& path,
-                       bool ignore_scales) {
-  const formats::TensorReader& reader = *opened.reader;
-  scale::QuantizationConfig config = ReadConfig(path, opened.model == nullptr && !ignore_scales);
+// `model`: the reader itself where it is a model's.
+InputScales FindScales(const formats::TensorReader& reader, const formats::OnnxTensorReader* model,
+                       const std::string& path, bool is_directory, bool ignore_scales) {
+  scale::QuantizationConfig config = ReadConfig(path, model == nullptr && !ignore_scales);
   InputScales scales;
   scales.companions = scale::FindScaleCompanions(reader.contents(), path, config);
   scales.is_ignored = ignore_scales;
-  if (opened.model != nullptr) {
-    scale::AddGraphCompanions(*opened.model, scales.companions);
+  if (model != nullptr) {
+    scale::AddGraphCompanions(*model, scales.companions);
     return scales;
   }
   if (!ignore_scales) {
@@ -46,8 +48,22 @@ InputScales FindScales(const checkpoint::OpenedInput& opened, const std::string&
     std::ranges::move(scales.weights.companions, std::back_inserter(companions));
     std::ranges::sort(companions, {}, &scale::Companion::tensor);
   }
-  FindBareWeights(reader.contents().tensors, path, opened.checkpoint != nullptr, scales);
+  FindBareWeights(reader.contents().tensors, path, is_directory, scales);
   return scales;
+}
+
+InputScales FindScalesOfComponents(const checkpoint::OpenedInput& opened, const std::string& path,
+                                   bool ignore_scales) {
+  InputScales all;
+  all.is_ignored = ignore_scales;
+  for (std::uint32_t i = 0; i < opened.checkpoint->parts().size(); ++i) {
+    const auto component = std::make_shared<ComponentReader>(opened.reader, *opened.checkpoint, i);
+    AddComponent(component,
+                 FindScales(*component, nullptr, files::Joined(path, component->part().directory),
+                            true, ignore_scales),
+                 all);
+  }
+  return all;
 }
 
 }  // namespace
@@ -69,7 +85,10 @@ Survey OpenSurvey(const std::string& path, const Opening& opening) {
 
 Survey SurveyOf(checkpoint::OpenedInput opened, const std::string& path, bool ignore_scales) {
   Survey survey{path, std::move(opened), {}};
-  survey.scales = FindScales(survey.opened, path, ignore_scales);
+  const checkpoint::OpenedInput& input = survey.opened;
+  survey.scales = survey.IsPipeline() ? FindScalesOfComponents(input, path, ignore_scales)
+                                      : FindScales(*input.reader, input.model, path,
+                                                   input.checkpoint != nullptr, ignore_scales);
   return survey;
 }
 

@@ -5,11 +5,15 @@
 #ifndef TENSORCAST_SRC_CONVERT_SURVEY_H_
 #define TENSORCAST_SRC_CONVERT_SURVEY_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
 #include "files/error.h"
 #include "files/output_options.h"
@@ -42,6 +46,12 @@ struct InputScales {
   scale::ScaleCompanions companions;
   scale::ScaledWeights weights;  // empty if scales are ignored, and for models
   bool is_ignored = false;
+  // Of a pipeline's components each its own; `weights` has that of anything else.
+  std::vector<scale::QuantizationConfig> component_configs = {};
+
+  const scale::QuantizationConfig& ConfigOf(std::uint32_t part) const {
+    return component_configs.empty() ? weights.config : component_configs[part];
+  }
 };
 
 struct Survey {
@@ -51,6 +61,30 @@ struct Survey {
 
   const formats::TensorReader& reader() const { return *opened.reader; }
   const std::vector<formats::TensorInfo>& tensors() const { return reader().contents().tensors; }
+
+  // What has files and a configuration of its own: a pipeline has several.
+  std::uint32_t parts() const {
+    return opened.checkpoint != nullptr
+               ? static_cast<std::uint32_t>(opened.checkpoint->parts().size())
+               : 1;
+  }
+  std::uint32_t PartOf(std::size_t tensor) const {
+    return opened.checkpoint != nullptr ? opened.checkpoint->shards()[tensors()[tensor].shard].part
+                                        : 0;
+  }
+  bool IsPipeline() const {
+    return opened.checkpoint != nullptr && opened.checkpoint->IsPipeline();
+  }
+  // "unet/" of a pipeline's; empty of all others.
+  std::string_view DirectoryOf(std::uint32_t part) const {
+    return IsPipeline() ? std::string_view(opened.checkpoint->parts()[part].directory)
+                        : std::string_view();
+  }
+  // A name of a tensor without that of its component, which means nothing to those who load it.
+  std::string_view OwnName(std::size_t tensor, std::string_view name) const {
+    const std::string_view directory = DirectoryOf(PartOf(tensor));
+    return name.starts_with(directory) ? name.substr(directory.size()) : name;
+  }
 };
 
 formats::OpenOptions OpenOptionsOf(const Opening& opening);

@@ -5,6 +5,7 @@
 #include "convert/written_config.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "convert/renamed_config.h"
 #include "convert/survey.h"
 #include "files/error.h"
+#include "files/system_directory.h"
 #include "scale/written_form.h"
 
 namespace tensorcast::convert {
@@ -144,75 +146,73 @@ void KeepDescriptions(const formats::FileContents& contents, const QuantisedModu
   }
 }
 
-// Calls `use` with each job that makes a plain tensor, and the type: scales, and codes that stay,
-// say nothing of the model's.
-template <class Use>
-void ForEachPlain(const formats::TensorReader& reader, const InputScales& scales,
-                  const FilePlan& plan, const Use& use) {
-  const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
+// The type that a part of the model is built in; kUndefined: nothing that the plan makes or leaves
+// says it. Scales, and codes that stay, say nothing of it.
+DataType ModelTypeOf(const Survey& survey, const FilePlan& plan, std::uint32_t part) {
+  const std::vector<formats::TensorInfo>& tensors = plan.reader->contents().tensors;
+  const InputScales& scales = survey.scales;
   std::vector<bool> serves(tensors.size()), holds_codes(tensors.size());
   for (const scale::Companion& one : scales.companions.companions) serves[one.tensor] = true;
   for (const scale::ScaledTensor& one : scales.companions.scaled) holds_codes[one.tensor] = true;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) holds_codes[one.tensor] = true;
+  checkpoint::ModelTypeCount count;
   for (const TensorJob& job : plan.jobs) {
     const formats::TensorInfo& info = tensors[job.tensor];
     const bool stays = job.to.empty();
-    if (job.scaled || job.repacked != nullptr || serves[job.tensor] ||
-        (stays && holds_codes[job.tensor]))
+    if (survey.PartOf(job.tensor) != part || job.scaled || job.repacked != nullptr ||
+        serves[job.tensor] || (stays && holds_codes[job.tensor])) {
       continue;
-    use(job, info, stays ? info.type : job.to.front());
+    }
+    count.Add(stays ? info.type : job.to.front(), info.elements);
   }
+  return count.Most();
 }
 
-DataType ModelTypeOf(const formats::TensorReader& reader, const InputScales& scales,
-                     const FilePlan& plan) {
-  checkpoint::ModelTypeCount count;
-  ForEachPlain(reader, scales, plan,
-               [&](const TensorJob&, const formats::TensorInfo& info, DataType type) {
-                 count.Add(type, info.elements);
-               });
-  return count.Most();
+// Whether a part of the input has weights with scales.
+bool HasScaled(const Survey& survey, std::uint32_t part) {
+  return std::ranges::any_of(survey.scales.companions.scaled, [&](const scale::ScaledTensor& one) {
+    return survey.PartOf(one.tensor) == part;
+  });
 }
 
 }  // namespace
 
-OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& scales,
-                      const std::string& path, const FilePlan& plan, const NewNames& names) {
-  // Where weights stay quantised what the input says of them is edited, in which layers have their
-  // old names.
-  QuantisedModules modules = ModulesOf(reader, scales, plan, false);
-  if (names.HasAny() && modules.kept.empty()) modules = ModulesOf(reader, scales, plan, true);
-  std::string note;
-  if (plan.repacks && !modules.written.empty()) note = LeaveForeign(modules);
-  OutputConfig config = {WrittenAlone(path, modules), ModelTypeOf(reader, scales, plan), note};
-  if (!modules.kept.empty()) {
-    const std::map<std::string, std::string> made = config.texts.metadata;
-    config.texts = KeptConfig(path, modules, scales.weights.config, std::move(config.texts));
-    KeepDescriptions(reader.contents(), modules, made, config.texts);
-    if (names.HasAny()) RenameLayers(reader, scales, plan, names, path, config.texts);
+OutputConfig ConfigOf(const Survey& survey, const std::string& path, const FilePlan& plan,
+                      const NewNames& names, bool names_type) {
+  OutputConfig config;
+  const bool is_pipeline = survey.IsPipeline();
+  std::vector<bool> is_changed(survey.parts(), !is_pipeline);
+  for (const TensorJob& job : plan.jobs) {
+    if (job.scaled || job.repacked != nullptr || !job.to.empty()) {
+      is_changed[survey.PartOf(job.tensor)] = true;
+    }
+  }
+  for (std::uint32_t part = 0; part < survey.parts(); ++part) {
+    if (!is_changed[part]) continue;
+    const std::string directory(survey.DirectoryOf(part));
+    const std::string whole = is_pipeline ? files::Joined(path, directory) : path;
+    // Where weights stay quantised what the input says of them is edited, in which layers have
+    // their old names.
+    QuantisedModules modules = ModulesOf(survey, plan, part, false);
+    if (names.HasAny() && modules.kept.empty()) modules = ModulesOf(survey, plan, part, true);
+    if (plan.repacks && !modules.written.empty()) config.note = LeaveForeign(modules);
+    WrittenConfig texts = WrittenAlone(whole, modules);
+    if (!modules.kept.empty()) {
+      const std::map<std::string, std::string> made = texts.metadata;
+      texts = KeptConfig(whole, modules, survey.scales.ConfigOf(part), std::move(texts));
+      KeepDescriptions(plan.reader->contents(), modules, made, texts);
+      if (names.HasAny()) RenameLayers(survey, plan, part, names, whole, texts);
+    }
+    formats::Configuration& said = config.configurations[directory];
+    said.is_dequantised =
+        is_pipeline ? modules.kept.empty() && modules.written.empty() && HasScaled(survey, part)
+                    : plan.reader->contents().is_dequantised || plan.repacks_all;
+    if (names_type) said.model_type = ModelTypeOf(survey, plan, part);
+    said.quantization_config = std::move(texts.quantization_config);
+    said.files = std::move(texts.files);
+    config.metadata.merge(texts.metadata);
   }
   return config;
-}
-
-std::map<std::string, DataType> ComponentTypes(const checkpoint::CheckpointReader& pipeline,
-                                               const InputScales& scales, const FilePlan& plan) {
-  struct Component {
-    checkpoint::ModelTypeCount count;
-    bool is_cast = false;
-  };
-  std::map<std::string, Component> components;
-  ForEachPlain(*plan.reader, scales, plan,
-               [&](const TensorJob& job, const formats::TensorInfo& info, DataType type) {
-                 const std::uint32_t part = pipeline.shards()[info.shard].part;
-                 Component& one = components[pipeline.parts()[part].directory];
-                 one.count.Add(type, info.elements);
-                 one.is_cast = one.is_cast || !job.to.empty();
-               });
-  std::map<std::string, DataType> types;
-  for (const auto& [directory, one] : components) {
-    if (one.is_cast) types[directory] = one.count.Most();
-  }
-  return types;
 }
 
 }  // namespace tensorcast::convert

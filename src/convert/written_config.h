@@ -8,36 +8,29 @@
 #include <map>
 #include <string>
 
-#include "checkpoint/checkpoint_reader.h"
-#include "formats/tensor_reader.h"
-#include "scale/dialects/dialect.h"
+#include "formats/tensor_info.h"
 
 namespace tensorcast::convert {
 
-struct FilePlan;     // convert/file_plan.h
-struct InputScales;  // convert/survey.h
-class NewNames;      // convert/new_names.h
+struct FilePlan;  // convert/file_plan.h
+struct Survey;    // convert/survey.h
+class NewNames;   // convert/new_names.h
 
-// What a configuration beside a plan's output has to say.
+// What the configurations beside a plan's output have to say.
 struct OutputConfig {
-  scale::WrittenConfig texts;
-  // What the model is built in; kUndefined: nothing that the plan makes or leaves says it.
-  DataType model_type = DataType::kUndefined;
-  std::string note = {};  // what it does not say, for the user
-  // The same of a pipeline's components, by their directories ("unet/"): of those in which
-  // something is cast.
-  std::map<std::string, DataType> component_types = {};
+  // As formats::FileContents has them: of a pipeline those of the components in which something is
+  // another than it was, else the one.
+  std::map<std::string, formats::Configuration> configurations = {};
+  std::map<std::string, std::string> metadata = {};  // of each file
+  std::string note = {};                             // what they do not say, for the user
 };
 
-// The configuration of a plan's output, `path`; `scales` are the input's as they were found. It is
-// the input's own, edited, if weights that this describes stay as they are. Throws files::Error
-// (unsupported) if one configuration cannot say all that the plan makes and leaves.
-OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& scales,
-                      const std::string& path, const FilePlan& plan, const NewNames& names);
-
-// OutputConfig::component_types of a plan whose input is `pipeline`.
-std::map<std::string, DataType> ComponentTypes(const checkpoint::CheckpointReader& pipeline,
-                                               const InputScales& scales, const FilePlan& plan);
+// The configurations of a plan's output, `path`; the survey's scales are as they were found. One is
+// the input's own, edited, if weights that this describes stay as they are. `names_type`: it is to
+// name the type of its model. Throws files::Error (unsupported) if one configuration cannot say all
+// that the plan makes and leaves.
+OutputConfig ConfigOf(const Survey& survey, const std::string& path, const FilePlan& plan,
+                      const NewNames& names, bool names_type);
 
 }  // namespace tensorcast::convert
 

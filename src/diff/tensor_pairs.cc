@@ -71,7 +71,8 @@ std::vector<TensorPair> ByName(const Side& a, const Side& b, const DiffRequest& 
   if (const naming::Rename* const idle = renames.Idle()) {
     throw Error(ErrorKind::kArguments,
                 "'" + words::EscapeName(idle->from()) + "' matches no tensor of " +
-                    words::PathText(a.survey.path),
+                    words::PathText(a.survey.path) +
+                    convert::MeantText(idle->from(), std::array{&a.survey}),
                 Remedy::kMatchNames, idle->from());
   }
   for (std::size_t k = 0; k < of_b.size(); ++k) {

@@ -53,6 +53,17 @@ struct ScaledOutput {
   std::optional<std::uint32_t> axis;
 };
 
+// What a configuration has to say of the tensors beside it.
+struct Configuration {
+  // What it says of quantised tensors is true of none.
+  bool is_dequantised = false;
+  // The type of the model; kUndefined: that which it names.
+  DataType model_type = DataType::kUndefined;
+  // JSON: config.json's member "quantization_config", and whole files by name. Empty: nothing new.
+  std::string quantization_config = {};
+  std::map<std::string, std::string> files = {};
+};
+
 // What a whole file holds, in the order of its reader (or as given to a writer).
 struct FileContents {
   std::vector<TensorInfo> tensors;
@@ -63,18 +74,10 @@ struct FileContents {
   std::map<std::string, std::string> shown_metadata = {};
   // A GGUF file's keys as they stand in it; null: it is none.
   std::shared_ptr<const GgufKeys> gguf_keys = {};
-  // Scales have been applied to all tensors that had some: what a configuration says of quantised
-  // tensors is true of none of these.
+  // Scales have been applied to all tensors that had some.
   bool is_dequantised = false;
-  // The type that a configuration beside these tensors has to name as the model's; kUndefined: that
-  // which it names.
-  DataType model_type = DataType::kUndefined;
-  // Of a pipeline the same of its components, by their directories.
-  std::map<std::string, DataType> component_types = {};
-  // JSON that a configuration beside these tensors has to say of those that are quantised:
-  // config.json's member "quantization_config", and whole files by name. Empty: nothing new.
-  std::string quantization_config = {};
-  std::map<std::string, std::string> quantization_files = {};
+  // By directory, "unet/" of a pipeline and else "". What is in none of these directories stays.
+  std::map<std::string, Configuration> configurations = {};
   std::vector<ScaledOutput> scaled = {};  // of a model that is written, rising
 };
 

@@ -5,7 +5,9 @@
 
 The pipeline is a Stable Diffusion, tiny and random, saved in one file a component, in several, as torch's
 files, and as a variant. Components are cast by rules of their own. What diffusers then loads has the values
-that torch's casts give, and of what no rule takes the bytes that it had.
+that torch's casts give, and of what no rule takes the bytes that it had. A text encoder in a scaled format
+runs in the pipeline: with codes of weights alone as its decoded values do, to the bit; with activations
+quantised too, as near as these allow.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -23,6 +25,9 @@ from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNe
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
 COMPONENTS = ("unet", "vae", "text_encoder")
+# Formats of a text encoder, of which the first has activations as they are.
+SCALED = {"int4-group": ["--group", "32"], "fp8-row": []}
+LINEAR = "encoder.layers.0.mlp.fc1"  # of the text encoder, as transformers names it
 # How save_pretrained is asked.
 SAVED = {
     "whole": {},
@@ -96,6 +101,36 @@ def check(tool, folder, saved, options):
     return found
 
 
+def hidden(pipe):
+    with torch.no_grad():
+        return pipe.text_encoder(torch.arange(16)[None]).last_hidden_state
+
+
+def check_scaled(tool, folder, form, flags):
+    """What is wrong with a text encoder in a scaled format."""
+    source, output, plain = folder / form, folder / f"{form}-out", folder / f"{form}-plain"
+    original = pipeline(folder / f"{form}-made")
+    original.save_pretrained(source)
+    for arguments in ([source, "-o", output, "--to", "same", "--rule", f"text_encoder/*={form}", *flags],
+                      [output, "-o", plain, "--to", "same", "--rule", "text_encoder/*=f32"]):
+        subprocess.run([tool, "convert", *arguments, "--no-report", "-q"], check=True)
+    got, decoded = (StableDiffusionPipeline.from_pretrained(each, dtype=torch.float32)
+                    for each in (output, plain))
+    linear = got.text_encoder.get_submodule(LINEAR)
+    found = [] if hasattr(linear, "weight_scale") else ["the weights are plain"]
+    found += [name for name in ("unet", "vae") if not same(states(original)[name], states(got)[name])]
+    error = (hidden(got) - hidden(decoded)).norm() / hidden(decoded).norm()
+    if error > (0 if flags else 0.05):
+        found.append(f"text_encoder is off by {error:.3g}")
+    if torch.equal(hidden(decoded), hidden(original)):
+        found.append("text_encoder has lost nothing")
+    return found
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tool", required=True)
@@ -108,6 +143,11 @@ def main():
             (pathlib.Path(folder) / f"{saved}-made").mkdir()
             found = check(tool, pathlib.Path(folder), saved, options)
             print(f"{saved:8}  {'as torch casts' if not found else 'WRONG: ' + ', '.join(found)}")
+            failed = failed or bool(found)
+        for form, flags in SCALED.items():
+            (pathlib.Path(folder) / f"{form}-made").mkdir()
+            found = check_scaled(tool, pathlib.Path(folder), form, flags)
+            print(f"{form:10}  {'runs in the pipeline' if not found else 'WRONG: ' + ', '.join(found)}")
             failed = failed or bool(found)
     sys.exit(1 if failed else 0)
 

@@ -230,12 +230,13 @@ def make_pipeline(name, folder):
     index = {"_class_name": "FluxPipeline", "scheduler": ["diffusers", "FlowMatchEulerDiscreteScheduler"]}
     weights = {}
     for component, (file, config) in PIPELINE.items():
-        index[component] = ["diffusers", config.get("_class_name", "T5EncoderModel")]
+        index[component] = ["diffusers" if "_class_name" in config else "transformers",
+                            config.get("_class_name", "T5EncoderModel")]
         (folder / name / component).mkdir(parents=True)
         (folder / name / component / "config.json").write_text(json.dumps(config))
-        data, values = Maker(component).floats("BF16", 16 * 32, False)
-        files.write_safetensors(folder / name / component / file, {"w.weight": files.Tensor("BF16", (16, 32), data)})
-        weights[f"{component}/w.weight"] = ((16, 32), values)
+        data, values = Maker(component).floats("BF16", 32 * 32, False)
+        files.write_safetensors(folder / name / component / file, {"w.weight": files.Tensor("BF16", (32, 32), data)})
+        weights[f"{component}/w.weight"] = ((32, 32), values)
     (folder / name / "scheduler").mkdir()
     (folder / name / "scheduler" / "scheduler_config.json").write_text("{}")
     (folder / name / "model_index.json").write_text(json.dumps(index))

@@ -161,6 +161,7 @@ constinit const Dialect kAwq = {
     .written = kAwqWritten,
     .write_config = WriteAwq,
     .edit_config = AddNotConverted,
+    .is_read_by_transformers = true,
 };
 
 }  // namespace tensorcast::scale

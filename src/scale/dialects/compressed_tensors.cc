@@ -324,6 +324,7 @@ constinit const Dialect kCompressedTensors = {
     .join_config = JoinCompressedTensors,
     .says_several_formats = true,
     .reader_notes = kCompressedTensorsNotes,
+    .is_read_by_transformers = true,
 };
 
 }  // namespace tensorcast::scale

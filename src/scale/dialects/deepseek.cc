@@ -126,6 +126,7 @@ constinit const Dialect kDeepSeek = {
     .edit_config = AddNotConverted,
     .join_config = JoinFp8,
     .reader_notes = kDeepSeekNotes,
+    .is_read_by_transformers = true,
     .reads_conv1d = true,
 };
 

@@ -214,6 +214,7 @@ struct Dialect {
   std::string_view only_format = {};
 
   std::span<const ReaderNote> reader_notes = {};
+  bool is_read_by_transformers = false;  // by the configuration that write_config makes
   bool reads_conv1d = false;             // its readers know that a Conv1D's weight is transposed
   std::string_view directory_note = {};  // said of a directory that is written in it
 

@@ -139,6 +139,7 @@ constinit const Dialect kGptOss = {
     .write_config = WriteGptOss,
     .edit_config = AddNotConverted,
     .join_config = JoinGptOss,
+    .is_read_by_transformers = true,
 };
 
 }  // namespace tensorcast::scale

@@ -520,6 +520,7 @@ constinit const Dialect kGptq = {
     .write_config = WriteGptq,
     .edit_config = EditGptq,
     .says_several_formats = true,
+    .is_read_by_transformers = true,
 };
 
 }  // namespace tensorcast::scale
