@@ -96,8 +96,9 @@ def faults(path, most_bytes=None, no_library_beside=False, latest=None):
                 yield f"{path.name}: {file} is for {elf['e_machine']}, and the tag says {machine}"
             if any(part["p_align"] < PAGES[tag.group(3)] for part in elf.iter_segments("PT_LOAD")):
                 yield f"{path.name}: {file} does not load where pages have {PAGES[tag.group(3)] >> 10} KiB"
-            if file.endswith("-linux-gnu.so") and not file.endswith(f"-{tag.group(3)}-linux-gnu.so"):
-                yield f"{path.name}: no Python on {tag.group(3)} imports {file}"
+            if "/_core." in file and not file.endswith(
+                    ".abi3.so" if abi == "abi3" else f"-{python[2:]}-{tag.group(3)}-linux-gnu.so"):
+                yield f"{path.name}: {file} is not imported by the Pythons of the tag"
         if count == 0:
             yield f"{path.name}: nothing in it is compiled"
         has_command = any(re.fullmatch(r"[^/]*\.data/scripts/tensorcast", file) for file in names)
