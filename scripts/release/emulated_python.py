@@ -58,7 +58,7 @@ class EmulatedPython:
         if not (self.root / "lib").exists():  # where the program that loads programs is looked for
             (self.root / "lib").symlink_to("usr/lib")
         # Debian's own leads to that of the compiler's architecture, in a folder that has the C library's headers too.
-        shutil.copy(self.root / "usr" / "include" / f"{self.architecture}-linux-gnu" / name / "pyconfig.h", self.headers)
+        shutil.copy(self.headers.parent / f"{self.architecture}-linux-gnu" / name / "pyconfig.h", self.headers)
         self.launcher(self.python, self.root / "usr" / "bin" / name)
 
     def install(self, wanted):
@@ -84,8 +84,8 @@ class EmulatedPython:
         self.launcher(program, own)
 
     def include(self, makers):
-        """The headers for the extension: its own or, for the stable ABI, those of the Python that makes the wheel. CMake
-        takes none of another version than that, and what is in the stable ABI is the same on both processors."""
+        """The headers for the extension: its own or, for the stable ABI, those of the Python that makes the wheel.
+        CMake takes none of another version than that, and the stable ABI is the same on both processors."""
         return self.headers if self.abi != "abi3" else makers
 
     def says(self, code):

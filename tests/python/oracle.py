@@ -112,7 +112,7 @@ def cast_to_integer(value, name):
 
 
 def cast_to_scale(value):
-    """What a number becomes as float8e8m0, as a float: the power of two that is not below it, within the type's range."""
+    """What a number becomes as float8e8m0, as a float: the power of two not below it, within the type's range."""
     if math.isnan(value):
         return math.nan
     power = 2.0**-127
@@ -122,8 +122,8 @@ def cast_to_scale(value):
 
 
 def cast(value, name):
-    """What a number becomes as a type that is no wide float, with every option at its default; a sign of zero may differ
-    where the type has one zero, or where NaN becomes zero."""
+    """What a number becomes as a type that is no wide float, with every option at its default; a sign of zero may
+    differ where the type has one zero, or where NaN becomes zero."""
     if name == "bool":
         return value != 0
     if name in INTEGERS:
