@@ -6,46 +6,23 @@ the tool (scripts/setup.sh).
 SPDX-License-Identifier: Apache-2.0
 """
 import pathlib
-import platform
-import re
-import shutil
 import sys
 
+import debian
 from toolchain import FLAGS, run
 
+SMALL = "-DCMAKE_BUILD_TYPE=MinSizeRel"  # what reads names and rules; the others compute, or are the threads
 # The source package, and how its static library is configured.
 COMPILED = {
     "highway": ("-DHWY_ENABLE_CONTRIB=OFF", "-DHWY_ENABLE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF"),
     "onetbb": ("-DTBB_TEST=OFF", "-DTBB_STRICT=OFF", "-DTBBMALLOC_BUILD=OFF", "-DTBB_ENABLE_IPO=OFF",
                "-DTBB_DISABLE_HWLOC_AUTOMATIC_SEARCH=ON"),
-    "fmtlib": ("-DFMT_DOC=OFF", "-DFMT_TEST=OFF"),
+    "fmtlib": (SMALL, "-DFMT_DOC=OFF", "-DFMT_TEST=OFF"),
     "zlib": None,  # by a script of its own, as Debian has taken what its CMake asks for out of it
-    "libyaml": ("-DBUILD_TESTING=OFF",),
-    "pcre2": ("-DPCRE2_BUILD_PCRE2GREP=OFF", "-DPCRE2_BUILD_TESTS=OFF"),
+    "libyaml": (SMALL, "-DBUILD_TESTING=OFF"),
+    "pcre2": (SMALL, "-DPCRE2_BUILD_PCRE2GREP=OFF", "-DPCRE2_BUILD_TESTS=OFF"),
 }
 HEADERS = ("CLI", "nlohmann", "toml++", "protozero", "xxhash.h")
-
-
-def apt(folder):
-    """apt-get with Debian's sources, which may not be in the system's own lists, and lists of its own."""
-    written = sorted(pathlib.Path("/etc/apt/sources.list.d").glob("debian*.sources"))
-    lists = folder / "sources"
-    shutil.rmtree(lists, ignore_errors=True)
-    lists.mkdir(parents=True)
-    if written:
-        for file in written:
-            text = re.sub(r"(?m)^Types:.*$", "Types: deb-src", file.read_text(encoding="utf-8"))
-            (lists / file.name).write_text(text, encoding="utf-8")
-        one = "/dev/null"
-    else:
-        one = lists / "sources.list"
-        text = pathlib.Path("/etc/apt/sources.list").read_text(encoding="utf-8")
-        one.write_text(re.sub(r"(?m)^deb(-src)? ", "deb-src ", text), encoding="utf-8")
-    for needed in ("lists/partial", "cache/archives/partial"):
-        (folder / needed).mkdir(parents=True, exist_ok=True)
-    return ("apt-get", "-o", f"Dir::Etc::SourceList={one}", "-o", f"Dir::Etc::SourceParts={lists}",
-            "-o", f"Dir::State::Lists={folder / 'lists'}", "-o", f"Dir::Cache={folder / 'cache'}",
-            "-o", "APT::Sandbox::User=root")
 
 
 def fetch(folder):
@@ -55,7 +32,7 @@ def fetch(folder):
     if all(found.values()):
         return found
     log = folder / "log"
-    get = apt(folder)
+    get = debian.apt(folder, "deb-src")
     run(log, *get, "update")
     for name in COMPILED:
         if found[name]:
@@ -65,7 +42,7 @@ def fetch(folder):
         try:
             run(log, *get, "source", name, cwd=folder)
         except SystemExit:
-            run(log, *get, "source", f"{name}/{platform.freedesktop_os_release()['VERSION_CODENAME']}", cwd=folder)
+            run(log, *get, "source", f"{name}/{debian.codename()}", cwd=folder)
         found[name] = unpacked(folder, name)
         if not found[name]:
             sys.exit(f"tensorcast: {name} was fetched to {folder}, but is not unpacked there")

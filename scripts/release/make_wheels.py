@@ -14,9 +14,12 @@ import dependencies
 import tree
 import wheel_checks
 import wheel_tests
-from toolchain import ARCHITECTURE, GLIBC, ROOT, Toolchain, platform, run
+from emulated_python import EmulatedPython
+from toolchain import GLIBC, ROOT, Toolchain, platform, run
 
-MOST_BYTES = 3_400_000  # of the import's wheel
+OWN = "x86_64"  # the processor that all of this runs on
+MACHINES = (OWN, "aarch64")
+MOST_BYTES = 3_250_000  # of the import's wheel
 
 
 def say(text):
@@ -43,10 +46,13 @@ class Environment:
         (self.packages,) = (self.folder / "lib").glob("python*/site-packages")
         self.version = self.packages.parent.name.removeprefix("python")
         self.abi = abi(self.version)
+        self.include = subprocess.run([self.python, "-c", "import sysconfig; print(sysconfig.get_path('include'))"],
+                                      check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+        self.runnable = None  # what is made runs as it is
 
 
 class Release:
-    """The wheels of one architecture."""
+    """The wheels of one architecture, which need not be this machine's."""
 
     def __init__(self, folder, first, architecture):
         self.folder, self.first, self.architecture = folder.absolute(), first, architecture
@@ -54,6 +60,16 @@ class Release:
         self.work = self.toolchain.folder
         self.logs = self.work / "logs"
         self.dist = self.folder / "dist"
+        self.testers = {}
+
+    def tester(self, maker):
+        """The Python that tests what another one makes: itself, or one of the architecture."""
+        if self.architecture == OWN:
+            return maker
+        if maker.abi not in self.testers:
+            say(f"fetching a Python of {self.architecture} from Debian, to run under qemu")
+            self.testers[maker.abi] = EmulatedPython(self.folder / "pythons", self.architecture, maker.abi)
+        return self.testers[maker.abi]
 
     def make(self, makers):
         """Makes, checks and tests them all; returns them."""
@@ -66,8 +82,8 @@ class Release:
                 imports[maker.abi] = self.wheel("tensorcast", trees["tensorcast"], engine, maker)
         wheels = [command, *imports.values()]
         self.check(wheels)
-        for maker in makers:
-            self.test([command, imports[maker.abi]], maker)
+        for tester, one in {self.tester(maker): imports[maker.abi] for maker in makers}.items():
+            self.test([command, one], tester)
         return wheels
 
     def build(self):
@@ -91,15 +107,23 @@ class Release:
         log.unlink(missing_ok=True)
         environment = self.toolchain.environment()
         environment["PATH"] = f"{maker.folder / 'bin'}:{environment['PATH']}"
-        settings = {"build-dir": self.work / "objects" / what, "install.strip": "false",
-                    "cmake.define.CMAKE_TOOLCHAIN_FILE": self.toolchain.file,
-                    "cmake.define.TENSORCAST_BUILD": engine}
+        settings = {"build-dir": self.work / "objects" / what, "install.strip": "false"}
+        definitions = {"CMAKE_TOOLCHAIN_FILE": self.toolchain.file, "TENSORCAST_BUILD": engine}
+        tester = self.tester(maker)
+        if tester is not maker:  # the Python that runs the build is none that the extension is for
+            environment |= {"_PYTHON_HOST_PLATFORM": f"linux-{self.architecture}",
+                            "SETUPTOOLS_EXT_SUFFIX": tester.suffix}
+            settings["cmake.python-hints"] = "false"
+            definitions |= {"Python_EXECUTABLE": maker.python, "Python_INCLUDE_DIR": tester.include(maker.include),
+                            "Python_NumPy_INCLUDE_DIR": tester.numpy_include, "TENSORCAST_STUB_PYTHON": tester.python}
+        settings |= {f"cmake.define.{key}": value for key, value in definitions.items()}
         run(log, maker.python, "-m", "pip", "wheel", source, "--no-deps", "--no-build-isolation", "--no-index",
             "--wheel-dir", made,
             *(word for key, value in settings.items() for word in ("--config-settings", f"{key}={value}")),
             env=environment)
-        run(log, maker.python, "-m", "auditwheel", "repair", "--plat", platform(self.architecture),
-            "--only-plat", "--wheel-dir", tagged, only(made), env=environment)
+        # It takes names of this machine's platforms alone; check() looks at which it found.
+        run(log, maker.python, "-m", "auditwheel", "repair", "--plat", "auto", "--only-plat",
+            "--wheel-dir", tagged, only(made), env=environment)
         # The same files, deflated with more patience: three per cent.
         run(log, "advzip", "--recompress", "--shrink-extra", only(tagged))
         return only(tagged)
@@ -117,9 +141,9 @@ class Release:
                          f"{shown}")
         run(self.logs / "twine.log", self.first.python, "-m", "twine", "check", "--strict", *wheels)
 
-    def test(self, wheels, maker):
-        say(f"testing them in an empty environment of Python {maker.version}")
-        say(wheel_tests.run_tests(self.work / "tested", self.logs / f"tests-{maker.version}.log", wheels, maker))
+    def test(self, wheels, tester):
+        say(f"testing them in an empty environment of Python {tester.version}")
+        say(wheel_tests.run_tests(self.work / "tested", self.logs / f"tests-{tester.version}.log", wheels, tester))
 
     def sources(self):
         """The archives of the sources, of trees without notices."""
@@ -135,13 +159,18 @@ class Release:
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/wheels")
+    parser.add_argument("--machine", choices=MACHINES, action="append")
     parser.add_argument("--environment", type=pathlib.Path, action="append", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     began = time.monotonic()
     makers = [Environment(folder) for folder in arguments.environment]
-    release = Release(arguments.folder, makers[0], ARCHITECTURE)
-    wheels = release.make(makers)
+    if os.uname().machine != OWN:
+        sys.exit(f"tensorcast: wheels are made on {OWN}, and this is {os.uname().machine}")
+    wheels = []
+    for machine in arguments.machine or MACHINES:
+        release = Release(arguments.folder, makers[0], machine)
+        wheels += release.make(makers)
     release.dist.mkdir(exist_ok=True)
     made = release.sources()
     for wheel in wheels:

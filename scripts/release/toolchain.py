@@ -15,10 +15,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GLIBC = (2, 28)
-ARCHITECTURE = "x86_64"
 # What nobody calls does not go along; one section for each function, so that it can be told. Zig keeps frame pointers,
-# which g++ does not.
-FLAGS = "-ffunction-sections -fdata-sections -fomit-frame-pointer"
+# which g++ does not. Functions that nothing can be thrown through need no tables for that; the others keep theirs.
+FLAGS = ("-ffunction-sections -fdata-sections -fomit-frame-pointer -fno-unwind-tables "
+         "-fno-asynchronous-unwind-tables")
 # Equal functions become one where nobody can tell them apart by their addresses, and what is alike stands side by side:
 # a tenth of what is downloaded. Zig's driver does not take these, but says how it calls its linker.
 LINK = """#!/bin/sh

@@ -34,7 +34,7 @@ pip install tensorcast        # the import and the command
 pip install tensorcast-cli    # the command alone: no numpy, no Python of ours
 ```
 
-Wheels are for Linux with glibc 2.28 or later; what follows is the same from the sources. """
+Wheels are for Linux with glibc 2.28 or later, on x86-64 and 64-bit ARM; what follows is the same from the sources. """
 
 
 def version():

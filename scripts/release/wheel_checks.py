@@ -3,8 +3,9 @@
 
     wheel_checks.py WHEEL... [--glibc 2.28] [--most-bytes N] [--no-library-beside]
 
-Its platform's tag says no earlier glibc than its binaries ask for; each is for the tag's processor and
-needs nothing but glibc (--no-library-beside), or what is bundled; every part has its notice; the page of
+Its platform's tag says no earlier glibc than its binaries ask for; each is for the tag's processor, as is
+its name, loads with the largest pages that kernels have there and needs nothing but glibc
+(--no-library-beside), or what is bundled; every part has its notice; the page of
 the package has no link that leads nowhere; --most-bytes is for the wheel that is imported. Prints a
 line for each wheel, and one for each fault; ends with 1 where there is one.
 
@@ -29,6 +30,8 @@ GLIBC_PARTS = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt
 # What every Linux that a manylinux tag names has beside glibc (PEP 600).
 RUNTIME = {"libstdc++.so.6", "libgcc_s.so.1", "libz.so.1"}
 MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
+# The largest pages of a kernel for it: what is aligned to less does not load there.
+PAGES = {"x86_64": 1 << 12, "aarch64": 1 << 16}
 RELATIVE_LINK = re.compile(r"\]\((?![a-z]+:|#)[^)\s]+\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
@@ -91,6 +94,11 @@ def faults(path, most_bytes=None, no_library_beside=False, latest=None):
                 yield f"{path.name}: {file} needs glibc {glibc(versions)}, and the tag says {promised}"
             if elf["e_machine"] != machine:
                 yield f"{path.name}: {file} is for {elf['e_machine']}, and the tag says {machine}"
+            if any(part["p_align"] < PAGES[tag.group(3)] for part in elf.iter_segments("PT_LOAD")):
+                yield f"{path.name}: {file} does not load where pages have {PAGES[tag.group(3)] >> 10} KiB"
+            if "/_core." in file and not file.endswith(
+                    ".abi3.so" if abi == "abi3" else f"-{python[2:]}-{tag.group(3)}-linux-gnu.so"):
+                yield f"{path.name}: {file} is not imported by the Pythons of the tag"
         if count == 0:
             yield f"{path.name}: nothing in it is compiled"
         has_command = any(re.fullmatch(r"[^/]*\.data/scripts/tensorcast", file) for file in names)

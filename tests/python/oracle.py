@@ -109,3 +109,23 @@ def cast_to_integer(value, name):
     whole = round(exact) if bits < 8 else math.trunc(exact)
     low = whole % (1 << bits)
     return low - (1 << bits) if signed and low >= 1 << (bits - 1) else low
+
+
+def cast_to_scale(value):
+    """What a number becomes as float8e8m0, as a float: the power of two not below it, within the type's range."""
+    if math.isnan(value):
+        return math.nan
+    power = 2.0**-127
+    while power < min(value, 2.0**127):
+        power *= 2
+    return power
+
+
+def cast(value, name):
+    """What a number becomes as a type that is no wide float, with every option at its default; a sign of zero may
+    differ where the type has one zero, or where NaN becomes zero."""
+    if name == "bool":
+        return value != 0
+    if name in INTEGERS:
+        return cast_to_integer(value, name)
+    return cast_to_scale(value) if name == "float8e8m0" else cast_to_narrow_float(value, name)

@@ -78,6 +78,9 @@ def test_a_bad_wheel_is_found(tmp_path):
     assert "needs glibc (2, " in said(name=older) and "the tag says (2, 17)" in said(name=older)
     arm = wheel.name.replace("x86_64", "aarch64")
     assert "is for EM_X86_64, and the tag says EM_AARCH64" in said(name=arm)
+    for other in (arm, wheel.name.replace("cp311-cp311", "cp312-abi3")):
+        assert re.search(r"_core\S+-x86_64-linux-gnu.so is not imported by the Pythons of the tag", said(name=other))
+    assert re.search(r"_core\S+ does not load where pages have 64 KiB", said(name=arm))
     assert "no tag of manylinux" in said(name="tensorcast-0.1.0-cp311-cp311-linux_x86_64.whl")
     assert "nothing in it is compiled" in said(leave_out=[".so"])
     with zipfile.ZipFile(wheel) as archive:
