@@ -62,8 +62,9 @@ std::uint64_t MeasureCounted(core::CountedLoss* counted, const Tensor& source,
     pointers.push_back(meters->back().get());
   }
   std::uint64_t left = 0;
-  for (std::uint64_t begin = 0; begin < kCountedBlocks; begin += chunk) {
-    const std::uint64_t blocks = std::min(chunk, kCountedBlocks - begin);
+  const std::uint64_t all = source.codes.size() / 1024;
+  for (std::uint64_t begin = 0; begin < all; begin += chunk) {
+    const std::uint64_t blocks = std::min(chunk, all - begin);
     counted->Add(source.bytes.data() + begin * 1024 * 2, blocks, begin * 1024,
                  [&](std::uint64_t first, std::uint64_t n) {
                    left += n;
@@ -144,6 +145,43 @@ TEST(CountedLoss, GivesTheOraclesFiguresOnEveryTarget) {
           }
         }
       }
+    }
+  }
+}
+
+// Blocks, each a tensor, whose squares have more and more digits in one unit: where a block's sums
+// would round, counts give something else.
+TEST(CountedLoss, LeavesBlocksWhoseSumsRound) {
+  const std::vector<DataType> types = {DataType::kFloat8E5M2, DataType::kFloat4E2M1};
+  for (const DataType from : kCountedSources) {
+    const TypeInfo& row = *FindType(from);
+    const int reach = row.bias - 1;  // binades of numbers of all digits, from 1 down
+    for (const Target target : LaneTargets()) {
+      core::CountedLoss counted(from, types, {}, target);
+      std::mt19937_64 random(7);
+      std::uint64_t blocks_left = 0;
+      for (int binades = 1; binades <= std::min(reach, 40); ++binades) {
+        std::vector<std::uint64_t> codes(1024);
+        for (std::uint64_t& code : codes) {
+          const int exponent =
+              row.bias - static_cast<int>(random() % static_cast<unsigned>(binades));
+          code = static_cast<std::uint64_t>(exponent) << row.mantissa_bits;
+          code |= random() & ((1u << row.mantissa_bits) - 1);
+          code |= random() % 2 << 15;
+        }
+        const Tensor source = MakeTensor(from, std::move(codes));
+        std::vector<std::unique_ptr<LossMeter>> meters;
+        const std::uint64_t left = MeasureCounted(&counted, source, types, {}, target, 1, &meters);
+        blocks_left += left;
+        if (binades <= 8) EXPECT_EQ(left, 0u) << binades;
+        if (binades > 25) EXPECT_EQ(left, 1u) << binades;
+        for (std::size_t i = 0; i < types.size(); ++i) {
+          ExpectReport(ExpectedLoss(source, types[i], {}), meters[i]->Report(),
+                       std::string(row.name) + ", " + std::string(TargetName(target)) + ", " +
+                           std::to_string(binades) + " binades");
+        }
+      }
+      EXPECT_GT(blocks_left, 0u);
     }
   }
 }
