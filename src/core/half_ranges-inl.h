@@ -36,9 +36,9 @@ template <class Source> float SumOfSquares(const std::byte* codes) {
       hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
 }
 
-// `near` binades: where all elements but zeros lie in so many, the largest one's square is taken
+// Where all elements but zeros lie in so many binades, the largest one's square is taken
 // for that of all.
-template <class Source> HalfRange RangeOf(const std::byte* codes, std::uint32_t near) {
+template <class Source> HalfRange RangeOf(const std::byte* codes, std::uint32_t binades) {
   const D16 d;
   const auto one = hn::Set(d, std::uint16_t{1});
   const auto digits = hn::Set(d, std::uint16_t{0x7FFF});
@@ -56,7 +56,7 @@ template <class Source> HalfRange RangeOf(const std::byte* codes, std::uint32_t 
   hn::Store(hn::BitCast(D32(), Source::Load(reinterpret_cast<const std::byte*>(ends), 0)), D32(),
             values);
   HalfRange range = {values[0], values[1], 0};
-  if (range.largest >> 23 < (range.least >> 23) + near) {
+  if (range.largest >> 23 < (range.least >> 23) + binades) {
     const auto most = std::bit_cast<float>(range.largest);
     range.squares = static_cast<float>(kBlock) * most * most;
   } else {
