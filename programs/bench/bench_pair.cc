@@ -4,8 +4,11 @@
 #include "bench/bench_pair.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numbers>
+#include <vector>
 
 namespace tensorcast::tool {
 namespace {
@@ -82,6 +85,15 @@ std::uint64_t Code(const TypeInfo& from, const TypeInfo& to, const Exponents& ex
   return sign | exponent << from.mantissa_bits | (random & mantissa_mask);
 }
 
+// A pattern longer than any predictor remembers, repeated.
+constexpr std::size_t kPattern = std::size_t{6} << 20;
+
+void RepeatPattern(std::span<std::byte> bytes, std::size_t made) {
+  for (std::size_t done = made; done < bytes.size(); done += made) {
+    std::memcpy(&bytes[done], bytes.data(), std::min(made, bytes.size() - done));
+  }
+}
+
 }  // namespace
 
 PairClass ClassOf(const TypeInfo& from, const TypeInfo& to) {
@@ -114,8 +126,6 @@ double MemoryGoal(const TypeInfo& from, const TypeInfo& to) {
 
 void FillWithValues(const TypeInfo& from, const TypeInfo& to, std::span<std::byte> bytes) {
   const Exponents exponents = CommonExponents(from, to);
-  // A pattern longer than any predictor remembers, repeated.
-  constexpr std::size_t kPattern = std::size_t{6} << 20;
   const std::size_t made = std::min(bytes.size(), kPattern);
   Random random;
   if (from.bits < 8) {
@@ -129,9 +139,22 @@ void FillWithValues(const TypeInfo& from, const TypeInfo& to, std::span<std::byt
       std::memcpy(&bytes[i], &code, width);
     }
   }
-  for (std::size_t done = made; done < bytes.size(); done += made) {
-    std::memcpy(&bytes[done], bytes.data(), std::min(made, bytes.size() - done));
+  RepeatPattern(bytes, made);
+}
+
+void FillWithWeights(const TypeInfo& from, std::span<std::byte> bytes) {
+  const auto width = static_cast<std::size_t>(from.bits / 8);
+  std::vector<double> weights(std::min(bytes.size(), kPattern) / width);
+  Random random;
+  const auto uniform = [&random] {
+    return static_cast<double>((random.Next() >> 11) + 1) * 0x1p-53;
+  };
+  for (double& weight : weights) {  // Box and Muller's
+    weight =
+        0.02 * std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
   }
+  Cast(DataType::kFloat64, std::as_bytes(std::span(weights)), from.type, bytes, weights.size());
+  RepeatPattern(bytes, weights.size() * width);
 }
 
 }  // namespace tensorcast::tool

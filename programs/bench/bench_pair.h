@@ -33,6 +33,10 @@ double MemoryGoal(const TypeInfo& from, const TypeInfo& to);
 // every run.
 void FillWithValues(const TypeInfo& from, const TypeInfo& to, std::span<std::byte> bytes);
 
+// Fills `bytes` with what weights are like: a normal distribution whose deviation is 0.02, rounded
+// to `from`, a floating type of whole bytes. The same for every run.
+void FillWithWeights(const TypeInfo& from, std::span<std::byte> bytes);
+
 }  // namespace tensorcast::tool
 
 #endif  // TENSORCAST_PROGRAMS_BENCH_BENCH_PAIR_H_

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -18,6 +19,7 @@
 #include "convert/quantise_jobs.h"
 #include "convert/repack_jobs.h"
 #include "convert/text_jobs.h"
+#include "core/counted_loss.h"
 #include "core/given.h"
 #include "files/error.h"
 
@@ -40,6 +42,9 @@ constexpr std::uint64_t kCopyGrain = 3 * 1024;
 constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
 // Elements that are cast to every type before the next ones are.
 constexpr std::uint64_t kPiece = 8 * kRangeGrain;
+// Elements whose codes are counted, at least: what is to be worked out for each code is of use
+// then.
+constexpr std::uint64_t kLeastCounted = std::uint64_t{1} << 20;
 // Fewer bytes than this per worker would leave no room for a block of the widest pair.
 constexpr std::uint64_t kLeastChunkBytes = std::uint64_t{64} << 10;
 
@@ -58,12 +63,14 @@ struct Job {
   const TensorInfo* info = nullptr;
   std::size_t tensor = 0;
   std::size_t output = 0;
-  std::size_t request = 0;        // its index among the run's jobs
-  std::vector<Cast> casts;        // empty: copied
-  std::uint64_t chunk_units = 0;  // elements, or bytes of a copied tensor
-  std::uint64_t begin = 0;        // of its range, in units
-  std::uint64_t units = 0;        // of its range
-  std::uint64_t first_chunk = 0;  // in the batch's order
+  std::size_t request = 0;           // its index among the run's jobs
+  std::vector<Cast> casts;           // empty: copied
+  std::vector<std::size_t> cast;     // which of them are made, to be measured
+  std::vector<std::size_t> counted;  // and of which the source's codes are counted instead
+  std::uint64_t chunk_units = 0;     // elements, or bytes of a copied tensor
+  std::uint64_t begin = 0;           // of its range, in units
+  std::uint64_t units = 0;           // of its range
+  std::uint64_t first_chunk = 0;     // in the batch's order
 };
 
 // A worker's buffers, and what it measured of a job that it has not left yet: with its next chunk a
@@ -72,6 +79,7 @@ struct Worker {
   std::vector<std::byte> in, out;
   Job* job = nullptr;
   std::vector<std::unique_ptr<LossMeter>> meters;  // one for each of its casts
+  std::unique_ptr<core::CountedLoss> counted;      // of the last job that had its codes counted
 };
 
 // Jobs are taken up some at a time: what is held for each is let go before there are many.
@@ -184,6 +192,7 @@ class Run {
       for (const DataType to : request.to) {
         widest = std::max<std::uint64_t>(widest, AddCast(job, to));
       }
+      ChooseCounted(job);
       const auto bits = static_cast<std::uint64_t>(FindType(job.info->type)->bits);
       job.chunk_units = std::max(kBlock, chunk_bytes_ * 8 / (bits + widest) / kBlock * kBlock);
     }
@@ -232,6 +241,21 @@ class Run {
     has_casts_ = true;
     job.casts.push_back(std::move(cast));
     return static_cast<std::uint64_t>(FindType(to)->bits);
+  }
+
+  // Codes are counted where no results are wanted and there is room for the counts.
+  void ChooseCounted(Job& job) const {
+    const bool may_count = options_.measure && writer_ == nullptr && job.units >= kLeastCounted &&
+                           chunk_bytes_ == kChunkBytes;
+    for (std::size_t type = 0; type < job.casts.size(); ++type) {
+      const DataType to = job.casts[type].plan->to();
+      const bool is_counted = may_count && core::CountedLoss::Serves(job.info->type, to);
+      (is_counted ? job.counted : job.cast).push_back(type);
+    }
+    if (core::CountedLoss::Pays(job.counted.size(), options_.target)) return;
+    job.cast.resize(job.casts.size());
+    std::iota(job.cast.begin(), job.cast.end(), std::size_t{0});
+    job.counted.clear();
   }
 
   void RunQuantise(std::size_t index) {
@@ -347,11 +371,23 @@ class Run {
     const std::span<std::byte> source = Resize(worker.in, *StorageBytes(job.info->type, n));
     reader_.Read(job.tensor, *StorageBytes(job.info->type, first), source);
     if (options_.measure) Enter(job, worker);
+    CastPart(job, job.cast, first, 0, n, worker);
+    if (job.counted.empty()) return;
+    const auto rest = [&](std::uint64_t block, std::uint64_t blocks) {
+      CastPart(job, job.counted, first, block * kBlock, (block + blocks) * kBlock, worker);
+    };
+    worker.counted->Add(source.data(), n / kBlock, first, rest);
+    CastPart(job, job.counted, first, n / kBlock * kBlock, n, worker);
+  }
+
+  // Casts elements [done, end) of the chunk that begins with `first` to some types.
+  void CastPart(const Job& job, std::span<const std::size_t> types, std::uint64_t first,
+                std::uint64_t done, std::uint64_t end, Worker& worker) {
     // Results that nobody keeps take little of the cache, and every type finds the source there.
-    const std::uint64_t piece = writer_ != nullptr ? n : kPiece;
-    for (std::uint64_t done = 0; done < n; done += piece) {
-      const std::uint64_t some = std::min(piece, n - done);
-      for (std::size_t type = 0; type < job.casts.size(); ++type) {
+    const std::uint64_t piece = writer_ != nullptr ? end - done : kPiece;
+    for (; done < end; done += piece) {
+      const std::uint64_t some = std::min(piece, end - done);
+      for (const std::size_t type : types) {
         const CastPlan& plan = *job.casts[type].plan;
         const std::span<std::byte> result = Resize(worker.out, *StorageBytes(plan.to(), some));
         // The buffer is reused and a run leaves the bits after its last element alone: the pad
@@ -362,7 +398,7 @@ class Run {
           run.loss = worker.meters[type].get();
           run.loss_index = first + done;
         }
-        CheckStatus(plan.Run(source, done, result, 0, some, run), *job.info);
+        CheckStatus(plan.Run(worker.in, done, result, 0, some, run), *job.info);
         if (writer_ != nullptr) {
           writer_->Write(job.output, *StorageBytes(plan.to(), first), result);
         }
@@ -379,12 +415,23 @@ class Run {
           std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast));
     }
     worker.job = &job;
+    if (job.counted.empty()) return;
+    std::vector<DataType> types;
+    for (const std::size_t type : job.counted) types.push_back(job.casts[type].plan->to());
+    if (worker.counted != nullptr && worker.counted->IsOf(job.info->type, types)) return;
+    worker.counted =
+        std::make_unique<core::CountedLoss>(job.info->type, types, options_.cast, options_.target);
   }
 
   // Adds what a worker measured of its job to the job.
   void Leave(Worker& worker) {
     if (worker.job == nullptr) return;
     Job& job = *std::exchange(worker.job, nullptr);
+    if (!job.counted.empty()) {
+      std::vector<LossMeter*> meters;
+      for (const std::size_t type : job.counted) meters.push_back(worker.meters[type].get());
+      worker.counted->MoveTo(meters);
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     for (std::size_t i = 0; i < worker.meters.size(); ++i) {
       std::unique_ptr<LossMeter>& whole = job.casts[i].meter;

@@ -72,6 +72,13 @@ struct Job {
   bool streams = false;  // the whole run is larger than the caches
 };
 
+// Of a block of 16-bit floats, as float32.
+struct HalfRange {
+  std::uint32_t largest;  // magnitude, as bits; of Inf and NaN something beyond the type's largest
+  std::uint32_t least;    // other than zero; 0: none
+  float squares;          // about their sum, or more
+};
+
 struct Kernels;
 
 struct Bound {
@@ -120,6 +127,8 @@ struct Kernels {
   void (*measure_pair)(const LossView& view, std::size_t n, std::uint64_t index, LossState* loss);
   // The direct stage by EncodeArgs::table for the source's and the results' bits, or null.
   Stage (*table_stage)(int in_bits, int out_bits, const CodeTable& table);
+  // Of kBlock codes of bfloat16 or float16; null in the scalar target.
+  HalfRange (*range_of_halves)(DataType type, const std::byte* codes);
   // The rest is null in the scalar target, whose run needs no stage. Indexed by row.
   Stage decode_f32[kRows];         // exact; null for float32 itself
   Stage decode_odd_f32[kRows];     // rounded to odd: float64 and 32/64-bit integers

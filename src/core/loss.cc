@@ -488,10 +488,6 @@ LossReport LossState::Report() const {
   return report;
 }
 
-struct MeterAccess {
-  static LossState& StateOf(LossMeter& meter) { return *meter.state_; }
-};
-
 Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
                      std::uint64_t index, Target target) {
   const Kernels* kernels = FindKernels(target);

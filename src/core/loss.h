@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "core/exact_sum.h"
+#include "core/route.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::core {
@@ -16,6 +17,14 @@ namespace tensorcast::core {
 inline constexpr std::size_t kLossBlock = 1024;   // elements; also the block of the stages
 inline constexpr std::size_t kLossSums = 8;       // element i of a block adds into sum i mod 8
 inline constexpr std::size_t kStretchBlocks = 2;  // that a stretch may end
+
+// Whether the difference of a source and its result is a float32, where it is in the range: it is a
+// multiple of the lower of their units and, as the destination has a zero, no more than the source.
+// (The least numbers of bool and of float8e8m0 are more than what becomes them.) Squares of
+// float32s are doubles.
+constexpr bool IsFloat32Loss(const TypeInfo& from, const TypeInfo& to) {
+  return FitsFloat32(from) && FitsFloat32(to) && to.type_class != TypeClass::kBool && to.has_zero;
+}
 
 // The sum of a block's eight.
 inline double FoldSums(const double* s) {
@@ -137,12 +146,13 @@ struct LossState : LossReport {
   // ended at a block's end, then goes on where that one stopped.
   void Append(const LossState& next);
   LossReport Report() const;
+  // Takes magnitudes into `amax` and `smallest_nonzero`; 0: there are none.
+  void GrowRange(double largest, double smallest);
 
  private:
   // By more than the lanes' filters round (loss_float32-inl.h).
   static double ALittleLess(double error) { return error > 0x1p-900 ? error * (1 - 0x1p-20) : -1; }
   void Advance(std::size_t n, std::uint64_t index);
-  void GrowRange(double largest, double smallest);
 };
 
 extern template void LossState::AddStretch(const LossStretch&, const double*, const double*,
@@ -151,6 +161,10 @@ extern template void LossState::AddStretch(const LossStretch&, const double*, co
 extern template void LossState::AddStretch(const LossStretch&, const float*, const float*,
                                            std::size_t, const LossView&, std::uint64_t,
                                            std::uint64_t);
+
+struct MeterAccess {
+  static LossState& StateOf(LossMeter& meter) { return *meter.state_; }
+};
 
 // Adds elements with scales, which no cast plan runs, to a meter of (source type, codes' type): n
 // of them, the tensor's from `index` on, which do not cross a multiple of kLossBlock. `x` are the

@@ -20,18 +20,9 @@
 #include "core/lanes-inl.h"
 #include "core/loss-inl.h"
 #include "core/low_codes-inl.h"
-#include "core/route.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
-
-// Whether a pair is measured so. The difference of x and its result is then a float32: it is a
-// multiple of the lower of their units and, as every destination here has a zero, no more than x.
-// (The least numbers of bool and of float8e8m0 are more than what becomes them.) Squares of
-// float32s are doubles.
-constexpr bool IsFloat32Loss(const TypeInfo& from, const TypeInfo& to) {
-  return FitsFloat32(from) && FitsFloat32(to) && to.type_class != TypeClass::kBool && to.has_zero;
-}
 
 inline double ValueOfBits(std::uint32_t bits) {
   return static_cast<double>(std::bit_cast<float>(bits));
@@ -122,14 +113,21 @@ struct SquareSums {
                        __attribute__((always_inline)) { sums[at] = hn::Zero(DF64()); });
   }
   // Adds the squares of the kAt-th vector of floats of a step. They are doubles, so that fused
-  // operations would do, but would take longer to wait for.
+  // operations give the same sums; of one vector they would take longer to wait for.
   template <std::size_t kAt> HWY_INLINE void Add(hn::Vec<DF32> values) {
     constexpr std::size_t kLower = 2 * kAt % kVectors, kUpper = (2 * kAt + 1) % kVectors;
     const hn::Half<DF32> half;
     const auto lower = hn::PromoteTo(DF64(), hn::LowerHalf(half, values));
     const auto upper = hn::PromoteTo(DF64(), hn::UpperHalf(half, values));
-    sums[kLower] = hn::Add(sums[kLower], hn::Mul(lower, lower));
-    sums[kUpper] = hn::Add(sums[kUpper], hn::Mul(upper, upper));
+    AddSquares(lower, &sums[kLower]);
+    AddSquares(upper, &sums[kUpper]);
+  }
+  static HWY_INLINE void AddSquares(hn::Vec<DF64> values, hn::Vec<DF64>* sum) {
+    if constexpr (kVectors == 1) {
+      *sum = hn::Add(*sum, hn::Mul(values, values));
+    } else {
+      *sum = hn::MulAdd(values, values, *sum);
+    }
   }
   HWY_INLINE void StoreTo(double* eight) const {
     Unrolled<kVectors>([&](auto at) HWY_ATTR __attribute__((always_inline)) {

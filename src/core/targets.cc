@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/block_runs-inl.h"
+#include "core/half_ranges-inl.h"
 #include "core/measured_runs-inl.h"
 #include "core/stages-inl.h"
 #include "hwy/cache_control.h"
@@ -147,6 +148,7 @@ const Kernels* TargetKernels() {
     filled.run = &Run;
     filled.measure_scaled = &MeasureScaledBlock;
     filled.measure_pair = &MeasurePairBlock;
+    filled.range_of_halves = &RangeOfHalves;
     FillDecodeStages(&filled);
     FillEncodeStages(&filled);
     FillDirectStages(&filled);
