@@ -134,6 +134,46 @@ HWY_INLINE void CopyBytes(const std::byte* from, std::size_t n, std::byte* to) {
   }
 }
 
+#if HWY_TARGET == HWY_AVX2
+// Fewer than 32 bytes, the rest of the vector cleared. They come together in registers: a load of a
+// whole vector would wait for parts of it that were stored one by one.
+template <class D> HWY_NOINLINE hn::VFromD<D> LoadPart(D, const std::byte* from, std::size_t n) {
+  if (n >= 16) {
+    alignas(64) static constexpr auto kPlaces = [] {
+      std::array<std::uint8_t, 32> places{};
+      for (unsigned i = 0; i < 32; ++i) places[i] = static_cast<std::uint8_t>(i < 16 ? i : 0x80);
+      return places;
+    }();
+    const auto at = [](const void* p)
+                        HWY_ATTR { return _mm_loadu_si128(static_cast<const __m128i*>(p)); };
+    // Without those that the first 16 have.
+    const __m128i last = _mm_shuffle_epi8(at(from + n - 16), at(kPlaces.data() + 32 - n));
+    return hn::VFromD<D>{_mm256_inserti128_si256(_mm256_castsi128_si256(at(from)), last, 1)};
+  }
+  // The first and the last ones of a power of two, in which some bytes may be the same.
+  const auto two = [=](auto part) HWY_ATTR {
+    decltype(part) first, last;
+    std::memcpy(&first, from, sizeof(part));
+    std::memcpy(&last, from + n - sizeof(part), sizeof(part));
+    return first | std::uint64_t{last} << (8 * (n - sizeof(part)));
+  };
+  std::uint64_t lower, upper = 0;
+  if (n >= 8) {
+    std::memcpy(&lower, from, 8);
+    std::memcpy(&upper, from + n - 8, 8);
+    upper = upper >> 8 >> (8 * (15 - n));
+  } else if (n >= 4) {
+    lower = two(std::uint32_t{});
+  } else if (n >= 2) {
+    lower = two(std::uint16_t{});
+  } else {
+    lower = std::to_integer<std::uint64_t>(*from);
+  }
+  return hn::VFromD<D>{_mm256_zextsi128_si256(
+      _mm_set_epi64x(static_cast<long long>(upper), static_cast<long long>(lower)))};
+}
+#endif
+
 // The same into N vectors of 64 bytes, the rest of which is cleared.
 template <std::size_t N>
 HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) {
@@ -142,6 +182,14 @@ HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) 
     const std::size_t here = n > 64 * i ? std::min<std::size_t>(n - 64 * i, 64) : 0;
     const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(here));
     _mm512_store_si512(to + 64 * i, _mm512_maskz_loadu_epi8(mask, from + 64 * i));
+  }
+#elif HWY_TARGET == HWY_AVX2
+  for (std::size_t i = 0; i < 64 * N; i += 32) {
+    const std::size_t here = n > i ? n - i : 0;
+    Store(here >= 32  ? Load(D8(), from + i)
+          : here != 0 ? LoadPart(D8(), from + i, here)
+                      : hn::Zero(D8()),
+          D8(), to + i);
   }
 #else
   for (std::size_t i = 0; i < 64 * N; i += hn::Lanes(D8())) Store(hn::Zero(D8()), D8(), to + i);
@@ -166,6 +214,13 @@ HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to)
     _mm512_mask_storeu_epi8(to, mask, _mm512_load_si512(from));
   }
 #else
+#if HWY_TARGET == HWY_AVX2
+  // So that none of the two moves that are left crosses vectors.
+  if (n > 32 && n < 64) {
+    Store(Load(D8(), from), D8(), to);
+    n -= 32, from += 32, to += 32;
+  }
+#endif
   CopyBytes(from, n, to);
 #endif
 }

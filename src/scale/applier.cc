@@ -122,6 +122,7 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
   least_ = row.is_float() ? detail::LimitsOf(row).least_positive : 1;
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
   if (lanes_ == nullptr) return;
+  multiplies_integers_ = scaling.element == DataType::kInt8 && lanes_->multiply_integers != nullptr;
   if (bits_ >= 6) {
     decoded_ = ValuesOfCodes<float>(scaling.element, DataType::kFloat32, options, target);
     code_lanes_ = bits_ == 6                ? lanes_->of_6_bits
@@ -152,7 +153,10 @@ void Applier::MakeFactors(const Scaling& scaling, Target target) {
   if (code_lanes_.look_up_cells == nullptr || to_bytes_ != 2 || !in_order_ || log2_width_ < 5)
     return;
   MakeCellTables(scales);
-  if (to_ == DataType::kBfloat16 && scaling.scale == DataType::kFloat8E8M0) MakePowers(scales);
+  if (to_ == DataType::kBfloat16 && scaling.scale == DataType::kFloat8E8M0 &&
+      code_lanes_.look_up_powers != nullptr) {
+    MakePowers(scales);
+  }
 }
 
 // Codes of eight bits that differ in their signs have results that do: those of NaN's scale have
@@ -215,6 +219,7 @@ float Applier::FactorOf(double scale) const {
   const double magnitude = std::fabs(scale);
   if (!(magnitude > 0 && magnitude <= kLargestFloat)) return kNotInFloat;
   if (to_ == DataType::kFloat32) return factor;
+  if (multiplies_integers_) return magnitude >= kLeastProduct ? factor : kNotInFloat;
   if (magnitude * least_ < 0x1p-126) return kNotInFloat;
   const auto bits = std::bit_cast<std::uint32_t>(factor);
   if (digits_ <= std::countr_zero(bits | 0x800000)) return factor;  // products are exact
@@ -345,7 +350,7 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
     // float32 is decoded where it is wanted, or with its factors at once.
     std::byte* const values = to_ == DataType::kFloat32 ? call.out.data() + done * to_bytes_
                                                         : reinterpret_cast<std::byte*>(decoded);
-    if (!at_once) {
+    if (!at_once && !multiplies_integers_) {
       Require(to_float_.Run(call.codes, call.codes_first + done, {values, some * sizeof(float)}, 0,
                             some));
     }
@@ -357,6 +362,10 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
           const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
           is_exact = is_exact && !HasNan(run, static_cast<std::size_t>(count));
           if (!is_exact) return;
+          if (multiplies_integers_) {
+            return lanes_->multiply_integers(CodesAt(call, done + at), length, run, order, to_,
+                                             call.out.data() + (done + at) * to_bytes_);
+          }
           std::byte* const at_run = values + at * sizeof(float);
           if (!at_once) return lanes_->multiply(at_run, at_run, length, run, order);
           code_lanes_.multiply(CodesAt(call, done + at), length, values_.front().bytes, run, order,
@@ -364,7 +373,7 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
         });
     if (!is_exact) {
       RunExactly(call, done, some);
-    } else if (to_ != DataType::kFloat32) {
+    } else if (to_ != DataType::kFloat32 && !multiplies_integers_) {
       Require(of_float_.Run(std::as_bytes(std::span(decoded)), 0, call.out, done, some));
     }
   }

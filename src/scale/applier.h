@@ -59,7 +59,7 @@ class Applier {
   float FactorOf(double scale) const;
   // Codes of the call that begin with a byte.
   const std::byte* CodesAt(const Call& call, std::uint64_t done) const;
-  std::size_t TableBytes() const { return 2 * code_lanes_.values; }
+  std::size_t TableBytes() const { return code_lanes_.table_bytes; }
   bool HasTables(const CellScales& scales, CellRange cells) const;
   void RunExactly(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void RunInFloat(const Call& call, std::uint64_t n, CellRange cells) const;
@@ -86,6 +86,7 @@ class Applier {
   std::vector<float> decoded_;        // kByteCodes codes of six or eight bits
   const CellLanes* lanes_ = nullptr;  // null: everything is done exactly
   CodeLanes code_lanes_ = {};         // of the codes' bits, and of magnitudes where they have signs
+  bool multiplies_integers_ = false;  // codes as they are, where lanes do that
   bool in_order_;  // a cell is `1 << log2_width_` elements, and follows the one before it
   unsigned log2_width_ = 0;
   // Of scales of eight bits, by their codes: tables for codes of four bits, factors for wider ones,

@@ -19,8 +19,11 @@
 #include "scale/gguf_lanes-inl.h"
 #include "scale/half_quotients-inl.h"
 #include "scale/largest-inl.h"
+#include "scale/magnitude_rows-inl.h"
+#include "scale/packed_quotients-inl.h"
 #include "scale/product_tables-inl.h"
 #include "scale/quotients-inl.h"
+#include "scale/rounded_products-inl.h"
 #include "scale/scales-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -150,9 +153,36 @@ HWY_INLINE hn::VFromD<D8x16> Plane(const std::byte* table, std::size_t plane,
       hn::LoadU(D8x16(), reinterpret_cast<const std::uint8_t*>(table + 16 * plane)), codes);
 }
 
-template <bool /*kPairs*/, class TableOf>
+template <bool kPairs, class TableOf>
 HWY_INLINE void LookUp16Of(const std::byte* packed, std::size_t groups, const TableOf& table_of,
                            std::byte* out) {
+#if HWY_TARGET == HWY_AVX2
+  // Two groups that have one table, in words of a code in each byte; those of the even half-groups
+  // stand in the lower 16 bytes.
+  const std::size_t pairs = kPairs ? groups / 2 : 0;
+  const __m256i places = _mm256_setr_epi64x(
+      static_cast<long long>(0x8003800280018000), static_cast<long long>(0x800B800A80098008),
+      static_cast<long long>(0x8007800680058004), static_cast<long long>(0x800F800E800D800C));
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    const auto row = [](const std::byte* p) HWY_ATTR {
+      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    };
+    const __m256i bytes = _mm256_shuffle_epi8(row(packed + 16 * pair), places);
+    const __m256i codes = _mm256_and_si256(_mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4)),
+                                           _mm256_set1_epi8(0xF));
+    const std::byte* const table = table_of(2 * pair);
+    const __m256i low = _mm256_shuffle_epi8(row(table), codes);
+    const __m256i high = _mm256_shuffle_epi8(row(table + 16), codes);
+    auto* const to = reinterpret_cast<__m256i*>(out + 64 * pair);
+    _mm256_storeu_si256(to, _mm256_unpacklo_epi8(low, high));
+    _mm256_storeu_si256(to + 1, _mm256_unpackhi_epi8(low, high));
+  }
+  if constexpr (kPairs) {
+    if (groups % 2 == 0) return;
+    const auto last = [&](std::size_t /*g*/) HWY_ATTR { return table_of(2 * pairs); };
+    return LookUp16Of<false>(packed + 16 * pairs, 1, last, out + 64 * pairs);
+  }
+#endif
   const D8x16 d;
   ForEachGroup(packed, groups, table_of,
                [&](hn::VFromD<D8x16> codes, const std::byte* table, std::size_t g) HWY_ATTR {
@@ -279,6 +309,7 @@ const CellLanes* TargetLanes() {
     filled.fill_32 = &Fill<4>;
 #if HWY_TARGET == HWY_AVX3_DL
     filled.of_8_bits = {.values = kByteCodes,
+                        .table_bytes = 2 * kByteCodes,
                         .fill = &FillBytes<kByteCodes>,
                         .multiply = &MultiplyCodes<8, 8>,
                         .look_up_cells = nullptr,
@@ -286,6 +317,7 @@ const CellLanes* TargetLanes() {
                         .look_up = &LookUpBytes<8>,
                         .fill_with_products = &FillWithProducts<kByteCodes>};
     filled.of_magnitudes = {.values = kByteCodes / 2,
+                            .table_bytes = kByteCodes,
                             .fill = &FillBytes<kByteCodes / 2>,
                             .multiply = &MultiplyCodes<8, 7>,
                             .look_up_cells = &LookUpCells<8>,
@@ -293,12 +325,24 @@ const CellLanes* TargetLanes() {
                             .look_up = &LookUpBytes<7>,
                             .fill_with_products = &FillWithProducts<kByteCodes / 2>};
     filled.of_6_bits = {.values = kByteCodes / 4,
+                        .table_bytes = kByteCodes / 2,
                         .fill = &FillBytes<kByteCodes / 4>,
                         .multiply = &MultiplyCodes<6, 6>,
                         .look_up_cells = &LookUpCells<6>,
                         .look_up_powers = &LookUpPowers<6>,
                         .look_up = nullptr,
                         .fill_with_products = nullptr};
+#elif HWY_TARGET == HWY_AVX2
+    filled.of_magnitudes = {.values = kMagnitudes,
+                            .table_bytes = sizeof(RowTable),
+                            .fill = &FillRows,
+                            .multiply = &MultiplyMagnitudes,
+                            .look_up_cells = &LookUpRowsByScales,
+                            .look_up_powers = nullptr,
+                            .look_up = &LookUpRowsOfCells,
+                            .fill_with_products = &FillRowsWithProducts};
+    filled.multiply_integers = &MultiplyIntegers;
+    filled.divide_to_integers = &DivideToPackedIntegers;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;
     filled.transpose_32 = &Transpose<std::uint32_t>;

@@ -64,9 +64,10 @@ struct alignas(64) TableLine {
 
 // For codes of six or eight bits, from the beginning of a byte on, by tables of `values` values of
 // 16 bits, which `fill` makes: of all codes, or of 128 magnitudes, where a sign turns the value's.
-// Null where the target has none.
+// Each takes table_bytes, whole lines. Null where the target has none.
 struct CodeLanes {
   std::size_t values;
+  std::size_t table_bytes;
   void (*fill)(const std::byte* values, std::byte* table);
 
   // out[i] = table[codes[i]] * its cell's factor, in float32, by a table of bfloat16; of six bits
@@ -101,6 +102,10 @@ struct CellLanes {
                    const CellsInOrder& cells);
   void (*multiply_bfloat16)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
                             const CellsInOrder& cells);
+  // out[i] = codes[i] * its cell's factor, of int8, rounded once to float32, bfloat16 or float16.
+  // The magnitudes of factors are at least 2^-100, but to float32. Null where tables are faster.
+  void (*multiply_integers)(const std::byte* codes, std::size_t n, const float* factors,
+                            const CellsInOrder& cells, DataType to, std::byte* out);
   // Quotients of float32, or of bfloat16: x[i] * its cell's factor, where that is far from a tie,
   // the factor being the nearest float32 to numerator / divisor; else what x[i] * numerator /
   // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.

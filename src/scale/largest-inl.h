@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/lanes-inl.h"
 #include "hwy/highway.h"
@@ -130,7 +131,8 @@ HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std:
 }
 #endif  // HWY_TARGET <= HWY_AVX3
 
-template <class T, class D>
+// kAny: where it does not matter what is not finite, which then counts as well.
+template <class T, bool kAny, class D>
 HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t width, T infinity,
                         std::uint32_t* largest) {
   const std::size_t lanes = hn::Lanes(d);
@@ -138,6 +140,7 @@ HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t 
   const auto least_not_finite = hn::Set(d, infinity);
   const auto at = [&](const std::byte* p) HWY_ATTR {
     const auto bits = hn::And(hn::LoadU(d, reinterpret_cast<const T*>(p)), magnitude_bits);
+    if constexpr (kAny) return bits;
     return hn::IfThenElseZero(hn::Lt(bits, least_not_finite), bits);
   };
   for (std::size_t cell = 0; cell < cells; ++cell, x += width * sizeof(T)) {
@@ -155,29 +158,34 @@ HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t 
   }
 }
 
-// As one() does it for some cells; of many narrow ones at once, where the target has that.
+// As one() does it for some cells, and for what is not finite in them: of many narrow ones at once,
+// where the target has that, elsewhere without a look at each element, and anew where there is
+// such.
 template <std::size_t kBytes, class One>
 HWY_INLINE void LargestOfCells(const std::byte* x, std::size_t cells, std::size_t width,
                                std::uint32_t infinity, std::uint32_t* largest, const One& one) {
-  std::size_t done = 0;
 #if HWY_TARGET <= HWY_AVX3
   std::uint32_t most = 0;
-  done = LargestOfMany<kBytes>(x, cells, width, largest, &most);
+  const std::size_t done = LargestOfMany<kBytes>(x, cells, width, largest, &most);
   for (std::size_t i = 0; most >= infinity && i < done; ++i) {
-    if (largest[i] >= infinity) one(x + i * width * kBytes, 1, largest + i);
+    if (largest[i] >= infinity) one(x + i * width * kBytes, 1, largest + i, std::false_type());
   }
+  one(x + done * width * kBytes, cells - done, largest + done, std::false_type());
 #else
-  (void)infinity;
+  one(x, cells, largest, std::true_type());
+  for (std::size_t i = 0; i < cells; ++i) {
+    if (largest[i] >= infinity) one(x + i * width * kBytes, 1, largest + i, std::false_type());
+  }
 #endif
-  one(x + done * width * kBytes, cells - done, largest + done);
 }
 
 void Largest32(const std::byte* x, std::size_t cells, std::size_t width, std::uint32_t* largest) {
   constexpr std::int32_t kInfinity = 0x7F800000;
-  LargestOfCells<4>(x, cells, width, kInfinity, largest,
-                    [&](const std::byte* from, std::size_t some, std::uint32_t* to) HWY_ATTR {
-                      Largest<std::int32_t>(DI32(), from, some, width, kInfinity, to);
-                    });
+  LargestOfCells<4>(
+      x, cells, width, kInfinity, largest,
+      [&](const std::byte* from, std::size_t some, std::uint32_t* to, auto any) HWY_ATTR {
+        Largest<std::int32_t, decltype(any)::value>(DI32(), from, some, width, kInfinity, to);
+      });
 }
 
 void Largest16(const std::byte* x, std::size_t cells, std::size_t width, std::uint16_t infinity,
@@ -187,12 +195,14 @@ void Largest16(const std::byte* x, std::size_t cells, std::size_t width, std::ui
   const hn::ScalableTag<std::int16_t> many;
   const auto top = static_cast<std::int16_t>(infinity);
   LargestOfCells<2>(x, cells, width, infinity, largest,
-                    [&](const std::byte* from, std::size_t some, std::uint32_t* to) HWY_ATTR {
-                      if (width < hn::Lanes(many)) {
-                        return Largest<std::int16_t>(few, from, some, width, top, to);
-                      }
-                      Largest<std::int16_t>(many, from, some, width, top, to);
-                    });
+                    [&](const std::byte* from, std::size_t some, std::uint32_t* to, auto any)
+                        HWY_ATTR {
+                          constexpr bool kAny = decltype(any)::value;
+                          if (width < hn::Lanes(many)) {
+                            return Largest<std::int16_t, kAny>(few, from, some, width, top, to);
+                          }
+                          Largest<std::int16_t, kAny>(many, from, some, width, top, to);
+                        });
 }
 
 }  // namespace
