@@ -70,6 +70,10 @@ class EmulatedPython:
             "--python-version", self.version, "--implementation", "cp", "--target", self.packages,
             *(word for tag in platforms for word in ("--platform", tag)),
             *(word for abi in abis for word in ("--abi", abi)), *wanted)
+        # Neither these nor Debian's packages have bytecode for it, and an import would compile them each time. (Some
+        # tests of packages are wrong on purpose.)
+        run(self.folder / "log", self.python, "-m", "compileall", "-q", "-x", "/tests?/",
+            self.root / "usr" / "lib" / f"python{self.version}", self.packages)
 
     def launcher(self, path, program):
         """Writes a program that runs another one, of this architecture."""
