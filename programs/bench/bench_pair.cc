@@ -4,11 +4,11 @@
 #include "bench/bench_pair.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <numbers>
-#include <vector>
 
 namespace tensorcast::tool {
 namespace {
@@ -144,17 +144,19 @@ void FillWithValues(const TypeInfo& from, const TypeInfo& to, std::span<std::byt
 
 void FillWithWeights(const TypeInfo& from, std::span<std::byte> bytes) {
   const auto width = static_cast<std::size_t>(from.bits / 8);
-  std::vector<double> weights(std::min(bytes.size(), kPattern) / width);
+  const std::size_t made = std::min(bytes.size(), kPattern) / width * width;
   Random random;
   const auto uniform = [&random] {
     return static_cast<double>((random.Next() >> 11) + 1) * 0x1p-53;
   };
-  for (double& weight : weights) {  // Box and Muller's
-    weight =
+  for (std::size_t i = 0; i < made; i += width) {  // Box and Muller's
+    const double weight =
         0.02 * std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
+    const std::uint64_t code =
+        CastBits(DataType::kFloat64, from.type, std::bit_cast<std::uint64_t>(weight));
+    std::memcpy(&bytes[i], &code, width);
   }
-  Cast(DataType::kFloat64, std::as_bytes(std::span(weights)), from.type, bytes, weights.size());
-  RepeatPattern(bytes, weights.size() * width);
+  RepeatPattern(bytes, made);
 }
 
 }  // namespace tensorcast::tool
