@@ -133,8 +133,12 @@ TEST(CountedLoss, GivesTheOraclesFiguresOnEveryTarget) {
             std::vector<std::unique_ptr<LossMeter>> meters;
             const std::uint64_t left = MeasureCounted(counted[target].get(), source, types, options,
                                                       target, chunk, &meters);
-            if (tensor == 0) EXPECT_LT(left, kCountedBlocks / 2);
-            if (tensor == 3) EXPECT_EQ(left, kCountedBlocks);
+            if (tensor == 0) {
+              EXPECT_LT(left, kCountedBlocks / 2);
+            }
+            if (tensor == 3) {
+              EXPECT_EQ(left, kCountedBlocks);
+            }
             for (std::size_t i = 0; i < types.size(); ++i) {
               ExpectReport(expected[i], meters[i]->Report(),
                            std::string(row.name) + " -> " + std::string(FindType(types[i])->name) +
@@ -173,8 +177,12 @@ TEST(CountedLoss, LeavesBlocksWhoseSumsRound) {
         std::vector<std::unique_ptr<LossMeter>> meters;
         const std::uint64_t left = MeasureCounted(&counted, source, types, {}, target, 1, &meters);
         blocks_left += left;
-        if (binades <= 8) EXPECT_EQ(left, 0u) << binades;
-        if (binades > 25) EXPECT_EQ(left, 1u) << binades;
+        if (binades <= 8) {
+          EXPECT_EQ(left, 0u) << binades;
+        }
+        if (binades > 25) {
+          EXPECT_EQ(left, 1u) << binades;
+        }
         for (std::size_t i = 0; i < types.size(); ++i) {
           ExpectReport(ExpectedLoss(source, types[i], {}), meters[i]->Report(),
                        std::string(row.name) + ", " + std::string(TargetName(target)) + ", " +
