@@ -4,8 +4,9 @@
     changed_sources.py COMMIT FOLDER...
 
 Prints, a line each, the .cc files of the folders that differ from COMMIT (committed or not) or that
-include, by whatever way, a header that does. All of them where .clang-tidy differs, or where
-there is no such commit here, as in a shallow clone; it says so on stderr.
+include, by whatever way, a header whose code does: comments do not count. All of them where
+.clang-tidy differs, or where there is no such commit here, as in a shallow clone; it says so on
+stderr.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOOKED_IN = ("include", "src", "programs")
 INCLUDE = re.compile(r'^#include ["<]([^">]+)[">]', re.MULTILINE)
 ENDINGS = {".cc", ".h", ".hpp"}
+# A string, or a comment that tells clang-tidy nothing.
+TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//(?!.*NOLINT).*|/\*(?:[^*]|\*(?!/))*\*/')
 
 
 def git(*arguments):
@@ -37,6 +40,20 @@ def included_by(path):
                 break
 
 
+def code(text):
+    """A source without comments and line ends."""
+    return TEXT_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else "", text).split()
+
+
+def has_other_code(name, commit):
+    """Whether a file says something else to the compiler than it did at a commit."""
+    path = ROOT / name
+    if path.suffix == ".cc" or path.suffix not in ENDINGS or not path.exists():
+        return True
+    before = git("show", f"{commit}:{name}")
+    return before is None or code("\n".join(before)) != code(path.read_text(encoding="utf-8"))
+
+
 def main():
     commit, *folders = sys.argv[1:]
     files = [path for folder in (*folders, "include") for path in (ROOT / folder).rglob("*")
@@ -51,7 +68,8 @@ def main():
     elif ".clang-tidy" in committed:
         chosen = set(sources)
     else:
-        chosen = {(ROOT / name).resolve() for name in (*committed, *untracked)}
+        chosen = {(ROOT / name).resolve() for name in (*committed, *untracked)
+                  if has_other_code(name, commit)}
         users = {}
         for path in files:
             for header in included_by(path):
