@@ -51,12 +51,11 @@ ComponentReader::ComponentReader(std::shared_ptr<const formats::TensorReader> al
   const auto part_of = [&](const formats::TensorInfo& info) {
     return pipeline.shards()[info.shard].part;
   };
-  const auto own = std::ranges::equal_range(tensors, part, {}, part_of);
-  first_ = static_cast<std::size_t>(own.begin() - tensors.begin());
-  for (const formats::TensorInfo& info : own) {
-    contents_.tensors.push_back(info);
-    contents_.tensors.back().name.erase(0, part_.directory.size());
-  }
+  const auto begin = std::ranges::lower_bound(tensors, part, {}, part_of);
+  const auto end = std::ranges::upper_bound(tensors, part, {}, part_of);
+  first_ = static_cast<std::size_t>(begin - tensors.begin());
+  contents_.tensors.assign(begin, end);
+  for (formats::TensorInfo& info : contents_.tensors) info.name.erase(0, part_.directory.size());
   for (const checkpoint::CheckpointShard& shard : pipeline.shards()) {
     if (shard.part == part) contents_.metadata.insert(shard.metadata.begin(), shard.metadata.end());
   }
