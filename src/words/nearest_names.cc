@@ -13,7 +13,8 @@
 namespace tensorcast::words {
 
 std::vector<std::string> NearestNames(std::span<const std::string> names, std::string_view word) {
-  if (word.size() > kLongestCompared) return {};
+  // One letter is as far from every other one.
+  if (word.size() < 2 || word.size() > kLongestCompared) return {};
   std::vector<std::string> nearest;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3);
   for (const std::string& name : names) {
