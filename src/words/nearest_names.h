@@ -11,8 +11,9 @@
 
 namespace tensorcast::words {
 
-// The nearest of `names` by spelling: those at the least distance, which is at most a third of the
-// word; none where none is near, or the word is very long.
+// The nearest of `names` by spelling, whatever the case of their letters: those at the least
+// distance, which is at most a third of the word; none where none is near, or the word is very
+// long.
 std::vector<std::string> NearestNames(std::span<const std::string> names, std::string_view word);
 
 // "; did you mean NAME?", escaped; empty where none is near.
