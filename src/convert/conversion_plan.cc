@@ -112,14 +112,7 @@ std::vector<std::vector<bool>> WrittenOf(const PlanState& state, std::span<const
     written[i] = WrittenTensors(surveys[i], selection.select, matches);
   }
   for (std::size_t i = 0; i < matches.size(); ++i) {
-    if (matches[i]) continue;
-    const std::string& pattern = selection.select[i].text();
-    std::vector<const Survey*> inputs;
-    for (const Survey& one : surveys) inputs.push_back(&one);
-    throw Error(
-        ErrorKind::kArguments,
-        "'" + words::EscapeName(pattern) + "' matches no tensor" + MeantText(pattern, inputs),
-        Remedy::kMatchNames, pattern);
+    if (!matches[i]) RefuseIdle(selection.select[i].text(), surveys);
   }
   return written;
 }

@@ -136,12 +136,7 @@ void RequireRenamed(const naming::Renames& renames, const std::vector<Survey>& s
                   idle->from());
     }
   }
-  std::vector<const Survey*> inputs;
-  for (const Survey& one : surveys) inputs.push_back(&one);
-  throw Error(ErrorKind::kArguments,
-              "'" + words::EscapeName(idle->from()) + "' matches no tensor" +
-                  MeantText(idle->from(), inputs),
-              Remedy::kMatchNames, idle->from());
+  RefuseIdle(idle->from(), surveys);
 }
 
 }  // namespace tensorcast::convert
