@@ -164,18 +164,14 @@ HWY_INLINE void LookUp16Of(const std::byte* packed, std::size_t groups, const Ta
       static_cast<long long>(0x8003800280018000), static_cast<long long>(0x800B800A80098008),
       static_cast<long long>(0x8007800680058004), static_cast<long long>(0x800F800E800D800C));
   for (std::size_t pair = 0; pair < pairs; ++pair) {
-    const auto row = [](const std::byte* p) HWY_ATTR {
-      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-    };
-    const __m256i bytes = _mm256_shuffle_epi8(row(packed + 16 * pair), places);
+    const __m256i bytes = _mm256_shuffle_epi8(LoadRow(packed + 16 * pair), places);
     const __m256i codes = _mm256_and_si256(_mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4)),
                                            _mm256_set1_epi8(0xF));
     const std::byte* const table = table_of(2 * pair);
-    const __m256i low = _mm256_shuffle_epi8(row(table), codes);
-    const __m256i high = _mm256_shuffle_epi8(row(table + 16), codes);
-    auto* const to = reinterpret_cast<__m256i*>(out + 64 * pair);
-    _mm256_storeu_si256(to, _mm256_unpacklo_epi8(low, high));
-    _mm256_storeu_si256(to + 1, _mm256_unpackhi_epi8(low, high));
+    const __m256i low = _mm256_shuffle_epi8(LoadRow(table), codes);
+    const __m256i high = _mm256_shuffle_epi8(LoadRow(table + 16), codes);
+    StoreWhole(out + 64 * pair, _mm256_unpacklo_epi8(low, high));
+    StoreWhole(out + 64 * pair + 32, _mm256_unpackhi_epi8(low, high));
   }
   if constexpr (kPairs) {
     if (groups % 2 == 0) return;

@@ -48,8 +48,8 @@ HWY_INLINE __m256i LoadWhole(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
 }
 HWY_INLINE void StoreWhole(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
-HWY_INLINE __m256i LoadRow(const std::uint8_t* row) {
-  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row)));
+HWY_INLINE __m256i LoadRow(const void* row) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(row)));
 }
 HWY_INLINE __m256i SetBytes(int byte) { return _mm256_set1_epi8(static_cast<char>(byte)); }
 
