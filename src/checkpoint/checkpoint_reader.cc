@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -47,7 +46,8 @@ CheckpointReader::CheckpointReader(const std::string& directory,
     whole.files = FindCheckpointFiles(directory, enclosure_);
     Open(std::move(whole), options);
   }
-  const std::vector<std::uint32_t> by_name = ByName();
+  const formats::NameOrder<formats::TensorInfo> by_name(contents_.tensors);
+  if (const auto twice = by_name.Twice()) RefuseTwice(twice->first, twice->second);
   for (std::uint32_t i = 0; i < parts_.size(); ++i) HoldAgainstIndex(by_name, i);
 }
 
@@ -138,30 +138,17 @@ void CheckpointReader::AddOpenedShard(const CheckpointPart& part, const std::str
   }
 }
 
-// The tensors' indices in the order of their names; a name that two files have is refused.
-std::vector<std::uint32_t> CheckpointReader::ByName() const {
+void CheckpointReader::RefuseTwice(std::uint32_t one, std::uint32_t other) const {
   const std::vector<formats::TensorInfo>& tensors = contents_.tensors;
-  std::vector<std::uint32_t> order(tensors.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const int names = tensors[a].name.compare(tensors[b].name);
-    return names != 0 ? names < 0 : a < b;
-  });
-  const auto twice = std::adjacent_find(
-      order.begin(), order.end(),
-      [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name == tensors[b].name; });
-  if (twice != order.end()) {
-    throw Error(ErrorKind::kContents,
-                words::PathText(directory_) + ": tensor " + words::Quoted(tensors[*twice].name) +
-                    " is in " + words::PathText(shards_[tensors[*twice].shard].name) + " and in " +
-                    words::PathText(shards_[tensors[*(twice + 1)].shard].name) +
-                    "; leave the file there that belongs to the checkpoint",
-                directory_);
-  }
-  return order;
+  throw Error(ErrorKind::kContents,
+              words::PathText(directory_) + ": tensor " + words::Quoted(tensors[one].name) +
+                  " is in " + words::PathText(shards_[tensors[one].shard].name) + " and in " +
+                  words::PathText(shards_[tensors[other].shard].name) +
+                  "; leave the file there that belongs to the checkpoint",
+              directory_);
 }
 
-void CheckpointReader::HoldAgainstIndex(const std::vector<std::uint32_t>& by_name,
+void CheckpointReader::HoldAgainstIndex(const formats::NameOrder<formats::TensorInfo>& by_name,
                                         std::uint32_t part_index) {
   const std::vector<formats::TensorInfo>& tensors = contents_.tensors;
   const CheckpointPart& part = parts_[part_index];
@@ -179,10 +166,8 @@ void CheckpointReader::HoldAgainstIndex(const std::vector<std::uint32_t>& by_nam
       index, "it says which files hold the checkpoint: mend it",
       [&](std::string_view tensor, std::string_view file) {
         const std::string name = part.directory + std::string(tensor);
-        const auto place = std::lower_bound(
-            by_name.begin(), by_name.end(), name,
-            [&](std::uint32_t i, std::string_view value) { return tensors[i].name < value; });
-        if (place == by_name.end() || tensors[*place].name != name) {
+        const std::optional<std::uint32_t> place = by_name.Find(name);
+        if (!place) {
           fail(tensor, "should be in " + words::Quoted(file) +
                            ", which does not hold it; the two belong to different checkpoints "
                            "or the file is not complete: fetch both again");

@@ -18,6 +18,7 @@
 #include "checkpoint/pipeline.h"
 #include "files/byte_source.h"
 #include "files/system.h"
+#include "formats/name_order.h"
 #include "formats/tensor_file.h"
 #include "formats/tensor_reader.h"
 
@@ -83,8 +84,8 @@ class CheckpointReader final : public formats::TensorReader {
   void AddShard(const CheckpointPart& part, const std::string& name);
   void AddOpenedShard(const CheckpointPart& part, const std::string& name,
                       const formats::OpenOptions& options);
-  void HoldAgainstIndex(const std::vector<std::uint32_t>& by_name, std::uint32_t part);
-  std::vector<std::uint32_t> ByName() const;
+  [[noreturn]] void RefuseTwice(std::uint32_t one, std::uint32_t other) const;
+  void HoldAgainstIndex(const formats::NameOrder<formats::TensorInfo>& by_name, std::uint32_t part);
 
   std::string directory_;
   files::Enclosure enclosure_;

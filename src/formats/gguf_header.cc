@@ -17,6 +17,7 @@
 #include "core/shape.h"
 #include "files/error.h"
 #include "formats/gguf_types.h"
+#include "formats/name_order.h"
 #include "text/shortest.h"
 #include "words/utf8.h"
 
@@ -477,27 +478,18 @@ class GgufHeaderReader {
     }
   }
 
-  std::vector<std::uint32_t> Indices() const {
-    std::vector<std::uint32_t> indices(header_.contents.tensors.size());
-    std::iota(indices.begin(), indices.end(), 0u);
-    return indices;
-  }
-
   void CheckNames() const {
     const std::vector<TensorInfo>& tensors = header_.contents.tensors;
-    std::vector<std::uint32_t> order = Indices();
-    std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name < tensors[b].name; });
-    const auto twice = std::adjacent_find(
-        order.begin(), order.end(),
-        [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name == tensors[b].name; });
-    if (twice != order.end()) FailTensor(tensors[*twice].name, "is in the header twice");
+    if (const auto twice = NameOrder<TensorInfo>(tensors).Twice()) {
+      FailTensor(tensors[twice->first].name, "is in the header twice");
+    }
   }
 
   void CheckOverlap() const {
     const std::vector<TensorInfo>& tensors = header_.contents.tensors;
     const std::vector<std::uint64_t>& offsets = header_.offsets;
-    std::vector<std::uint32_t> order = Indices();
+    std::vector<std::uint32_t> order(tensors.size());
+    std::iota(order.begin(), order.end(), 0u);
     std::erase_if(order, [&](std::uint32_t i) { return tensors[i].bytes == 0; });
     std::sort(order.begin(), order.end(),
               [&](std::uint32_t a, std::uint32_t b) { return offsets[a] < offsets[b]; });

@@ -14,6 +14,7 @@
 #include "core/little_endian.h"
 #include "core/shape.h"
 #include "files/error.h"
+#include "formats/name_order.h"
 #include "formats/safetensors_dtype.h"
 #include "formats/safetensors_entries.h"
 
@@ -104,35 +105,17 @@ TensorInfo CheckEntry(const files::ByteSource& file, TensorEntry&& entry) {
   return info;
 }
 
-// The tensors' indices in the order of their names; a name that is there twice is refused.
-std::vector<std::uint32_t> IndexByName(const files::ByteSource& file,
-                                       const std::vector<TensorInfo>& tensors) {
-  std::vector<std::uint32_t> index(tensors.size());
-  std::iota(index.begin(), index.end(), 0u);
-  std::sort(index.begin(), index.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name < tensors[b].name; });
-  const auto twice = std::adjacent_find(
-      index.begin(), index.end(),
-      [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name == tensors[b].name; });
-  if (twice != index.end()) FailTensor(file, tensors[*twice].name, "is in the header twice");
-  return index;
-}
-
 // Gives the tensors named in __metadata__["tensorcast.types"] their type and shape.
 void ApplyPackedTypes(const files::ByteSource& file, const std::string& text,
-                      const std::vector<std::uint32_t>& by_name, std::vector<TensorInfo>& tensors) {
+                      const NameOrder<TensorInfo>& by_name, std::vector<TensorInfo>& tensors) {
   const std::string where = words::PathText(file.path()) + ": __metadata__[\"" +
                             std::string(kPackedTypesKey) + "\"]: tensor ";
   ParsePackedTypes(file.path(), text, [&](TensorEntry&& entry) {
     const auto fail = [&](const std::string& why) {
       throw Error(ErrorKind::kContents, where + words::Quoted(entry.name) + " " + why);
     };
-    const auto place = std::lower_bound(
-        by_name.begin(), by_name.end(), entry.name,
-        [&](std::uint32_t i, const std::string& name) { return tensors[i].name < name; });
-    if (place == by_name.end() || tensors[*place].name != entry.name) {
-      fail("is not in the file");
-    }
+    const std::optional<std::uint32_t> place = by_name.Find(entry.name);
+    if (!place) fail("is not in the file");
     TensorInfo& info = tensors[*place];
     const TypeInfo* type = nullptr;
     for (const TypeInfo& row : Types()) {
@@ -228,13 +211,17 @@ SafetensorsHeader ReadSafetensorsHeader(const files::ByteSource& file) {
       },
       header.contents.metadata);
 
-  std::vector<std::uint32_t> order = IndexByName(file, tensors);
+  const NameOrder<TensorInfo> by_name(tensors);
+  if (const auto twice = by_name.Twice()) {
+    FailTensor(file, tensors[twice->first].name, "is in the header twice");
+  }
   const auto packed = header.contents.metadata.find(std::string(kPackedTypesKey));
   if (packed != header.contents.metadata.end()) {
-    ApplyPackedTypes(file, packed->second, order, tensors);
+    ApplyPackedTypes(file, packed->second, by_name, tensors);
     header.contents.metadata.erase(packed);
   }
   // Empty tensors stand before the one that begins where they do.
+  std::vector<std::uint32_t> order(tensors.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return offsets[a] != offsets[b] ? offsets[a] < offsets[b] : tensors[a].bytes < tensors[b].bytes;

@@ -14,6 +14,7 @@
 #include "core/little_endian.h"
 #include "core/shape.h"
 #include "files/error.h"
+#include "formats/name_order.h"
 #include "formats/safetensors_dtype.h"
 #include "formats/safetensors_header.h"
 #include "json/json_text.h"
@@ -124,18 +125,12 @@ SafetensorsPlacer::Stored SafetensorsPlacer::Store(const TensorInfo& info) {
 
 std::vector<std::uint32_t> SafetensorsPlacer::Order() const {
   const std::vector<TensorInfo>& tensors = contents_.tensors;
-  std::vector<std::uint32_t> given(tensors.size());
-  std::iota(given.begin(), given.end(), 0u);
-  std::vector<std::uint32_t> order = given;
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name < tensors[b].name; });
-  const auto twice = std::adjacent_find(
-      order.begin(), order.end(),
-      [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name == tensors[b].name; });
-  if (twice != order.end()) {
-    Fail(tensors[*twice], ErrorKind::kArguments, "would be in the file twice");
+  if (const auto twice = NameOrder<TensorInfo>(tensors).Twice()) {
+    Fail(tensors[twice->first], ErrorKind::kArguments, "would be in the file twice");
   }
-  if (order_ == SafetensorsOrder::kAsGiven) return given;
+  std::vector<std::uint32_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), 0u);
+  if (order_ == SafetensorsOrder::kAsGiven) return order;
   // Dtypes that are not in the table, whose width is not known, come last.
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     const std::size_t unknown = std::size(kSafetensorsDtypes);

@@ -13,6 +13,7 @@
 
 #include "core/little_endian.h"
 #include "files/error.h"
+#include "formats/name_order.h"
 
 namespace tensorcast::formats {
 
@@ -309,16 +310,11 @@ void CheckLocalHeader(const files::ByteSource& source, std::uint64_t directory_b
 
 // No two members share a name, and none lies on another.
 void CheckApart(const files::ByteSource& source, const std::vector<ZipMember>& members) {
+  if (const auto twice = NameOrder<ZipMember>(members).Twice()) {
+    FailMember(source, members[twice->first], "is in the central directory twice");
+  }
   std::vector<std::uint32_t> order(members.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return members[a].name < members[b].name; });
-  const auto twice = std::adjacent_find(
-      order.begin(), order.end(),
-      [&](std::uint32_t a, std::uint32_t b) { return members[a].name == members[b].name; });
-  if (twice != order.end()) {
-    FailMember(source, members[*twice], "is in the central directory twice");
-  }
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return members[a].header_begin < members[b].header_begin;
   });

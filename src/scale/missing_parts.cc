@@ -198,11 +198,9 @@ std::string MissingParts::SaysText(const CompanionName& row) const {
 }
 
 const TensorInfo* MissingParts::Named(const std::string& name) {
-  if (by_name_.empty()) {
-    for (const TensorInfo& info : tensors_) by_name_.emplace(info.name, &info);
-  }
-  const auto found = by_name_.find(name);
-  return found != by_name_.end() ? found->second : nullptr;
+  if (!by_name_) by_name_.emplace(tensors_);
+  const std::optional<std::uint32_t> found = by_name_->Find(name);
+  return found ? &tensors_[*found] : nullptr;
 }
 
 const std::unordered_map<std::string, std::string>& MissingParts::Elsewhere() {

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "formats/name_order.h"
 #include "formats/tensor_info.h"
 #include "scale/config_coverage.h"
 #include "scale/quantization_config.h"
@@ -64,7 +65,7 @@ class MissingParts {
   const std::vector<formats::TensorInfo>& tensors_;
   const std::string& path_;
   const QuantizationConfig& config_;
-  std::unordered_map<std::string_view, const formats::TensorInfo*> by_name_;  // made where asked
+  std::optional<formats::NameOrder<formats::TensorInfo>> by_name_;  // made when asked for
   std::optional<std::unordered_map<std::string, std::string>> elsewhere_;
 };
 

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
+#include "formats/name_order.h"
 #include "json/ordered_json.h"
 #include "scale/dialects/dialect.h"
 #include "scale/scale_names.h"
@@ -102,20 +102,16 @@ class CompanionFinder {
         tensors_(contents.tensors),
         path_(path),
         config_(config),
-        by_name_(tensors_.size()),
+        by_name_(tensors_),
         places_(tensors_.size()) {
     if (contents_.metadata.contains(std::string(kMetadataMark))) metadata_.emplace(contents_);
-    std::iota(by_name_.begin(), by_name_.end(), 0u);
-    std::sort(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return tensors_[a].name < tensors_[b].name;
-    });
   }
 
   ScaleCompanions Find() {
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) FindInThisFile(i);
     if (LeavesQuestions()) {
       checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
-        if (!IndexOf(name)) FindInOtherFile(name, file);
+        if (!by_name_.Find(name)) FindInOtherFile(name, file);
       });
       if (IsSure()) {
         for (std::uint32_t i = 0; i < tensors_.size(); ++i) FindOfLayer(i);
@@ -136,14 +132,6 @@ class CompanionFinder {
     const CompanionName* scale_row = nullptr;
   };
 
-  std::optional<std::uint32_t> IndexOf(std::string_view name) const {
-    const auto place = std::lower_bound(
-        by_name_.begin(), by_name_.end(), name,
-        [&](std::uint32_t i, std::string_view value) { return tensors_[i].name < value; });
-    if (place == by_name_.end() || tensors_[*place].name != name) return std::nullopt;
-    return *place;
-  }
-
   // Whether something beside a name says that there are quantised tensors: a configuration, or a
   // weight of this file whose scale has been found.
   bool IsSure() const { return config_.says_quantised || has_scaled_; }
@@ -161,7 +149,8 @@ class CompanionFinder {
   // Whether the metadata or a tensor beside it describes its layer.
   bool IsDescribed(std::string_view tensor) const {
     const std::string layer(tensor.substr(0, tensor.rfind('.')));
-    return (metadata_ && metadata_->Covers(tensor)) || IndexOf(layer + std::string(kLayerMark));
+    return (metadata_ && metadata_->Covers(tensor)) ||
+           by_name_.Find(layer + std::string(kLayerMark));
   }
 
   // A weight read without such a companion would be another.
@@ -188,7 +177,7 @@ class CompanionFinder {
     for (const CompanionName& row : CompanionNames()) {
       const std::string_view name = Replaced(tensors_[i].name, row.companion, row.tensor, room);
       if (name.empty()) continue;
-      const std::optional<std::uint32_t> served = IndexOf(name);
+      const std::optional<std::uint32_t> served = by_name_.Find(name);
       if (!served || *served == i) continue;
       if (!Fit(row, tensors_[i], tensors_[*served])) {
         // Several rows may be of the same two.
@@ -221,7 +210,7 @@ class CompanionFinder {
     std::string room;
     const std::string_view name = Replaced(tensors_[i].name, kRow.companion, kRow.tensor, room);
     if (name.empty()) return;
-    const std::optional<std::uint32_t> zero = IndexOf(name);
+    const std::optional<std::uint32_t> zero = by_name_.Find(name);
     if (!zero || !Fit(kRow, tensors_[i], tensors_[*zero])) return;
     places_[i].serves = &kRow;
     names_.push_back({i, room.substr(0, room.size() - kRow.tensor.size()), {}});
@@ -243,7 +232,7 @@ class CompanionFinder {
     for (const CompanionName& row : CompanionNames()) {
       if (row.role == CompanionRole::kScale) {
         const std::string_view scaled = Replaced(name, row.companion, row.tensor, room);
-        const std::optional<std::uint32_t> i = IndexOf(scaled);
+        const std::optional<std::uint32_t> i = by_name_.Find(scaled);
         if (i && !scaled.empty() && places_[*i].serves == nullptr &&
             places_[*i].scale_row == nullptr && TensorFits(row, tensors_[*i], false)) {
           places_[*i].scale_row = &row;
@@ -252,7 +241,7 @@ class CompanionFinder {
       }
       const std::string_view companion = Replaced(name, row.tensor, row.companion, room);
       if (companion.empty()) continue;
-      const std::optional<std::uint32_t> i = IndexOf(companion);
+      const std::optional<std::uint32_t> i = by_name_.Find(companion);
       if (i && places_[*i].serves == nullptr && places_[*i].scale_row == nullptr &&
           CompanionTypeFits(row, tensors_[*i]) &&
           (row.is_telling || tensors_[*i].type == DataType::kFloat8E8M0)) {
@@ -365,7 +354,7 @@ class CompanionFinder {
   const std::vector<formats::TensorInfo>& tensors_;
   const std::string& path_;
   const QuantizationConfig& config_;
-  std::vector<std::uint32_t> by_name_;
+  formats::NameOrder<formats::TensorInfo> by_name_;
   std::vector<Place> places_;
   std::vector<Name> names_;
   std::vector<Misfit> misfits_;

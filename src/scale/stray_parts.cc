@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "files/error.h"
+#include "formats/name_order.h"
 #include "json/ordered_json.h"
 #include "scale/missing_parts.h"
 #include "scale/scale_companions.h"
@@ -24,7 +25,6 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight";
 
-// Tensors by their names, made where the first is asked for.
 class StrayScales {
  public:
   explicit StrayScales(const std::vector<TensorInfo>& tensors) : tensors_(tensors) {}
@@ -34,9 +34,7 @@ class StrayScales {
   const TensorInfo* Of(const ScaledWeight& weight) {
     // All such tensors of one that keeps its name are its companions.
     if (weight.name == tensors_[weight.codes].name) return nullptr;
-    if (by_name_.empty()) {
-      for (std::size_t i = 0; i < tensors_.size(); ++i) by_name_.emplace(tensors_[i].name, i);
-    }
+    if (!by_name_) by_name_.emplace(tensors_);
     std::string name;
     for (const CompanionName& row : CompanionNames()) {
       const bool is_scale =
@@ -46,10 +44,9 @@ class StrayScales {
         continue;
       }
       name.assign(weight.name, 0, weight.name.size() - row.tensor.size());
-      const auto found = by_name_.find(name.append(row.companion));
-      if (found != by_name_.end() && found->second != weight.codes &&
-          std::ranges::count(weight.companions, found->second) == 0) {
-        return &tensors_[found->second];
+      const std::optional<std::uint32_t> found = by_name_->Find(name.append(row.companion));
+      if (found && *found != weight.codes && std::ranges::count(weight.companions, *found) == 0) {
+        return &tensors_[*found];
       }
     }
     return nullptr;
@@ -57,7 +54,7 @@ class StrayScales {
 
  private:
   const std::vector<TensorInfo>& tensors_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;
+  std::optional<formats::NameOrder<TensorInfo>> by_name_;
 };
 
 // Layers that are described and not here: they may be others', that have a prefix more or less
