@@ -30,7 +30,6 @@
 #include "errors.h"
 #include "formats/tensor_file.h"
 #include "formats/tensor_reader.h"
-#include "naming/tensor_pattern.h"
 #include "pieces.h"
 #include "scale/scaled_reader.h"
 #include "text_objects.h"
@@ -426,22 +425,6 @@ nb::tuple TensorInfoTuple(const formats::TensorInfo& info) {
                         info.fortran_order);
 }
 
-// Says which tensors, each (name, type, dimensions, elements), match a pattern of names.
-nb::list Matches(nb::handle pattern, const nb::list& tensors) {
-  const naming::TensorPattern asked(FromStr(pattern));
-  nb::list matches;
-  for (const nb::handle one : tensors) {
-    const std::string name = FromStr(one[0]);
-    naming::PatternSubject subject;
-    subject.name = name;
-    subject.type = static_cast<DataType>(nb::cast<int>(one[1]));
-    subject.rank = nb::cast<std::uint64_t>(one[2]);
-    subject.values = nb::cast<std::uint64_t>(one[3]);
-    matches.append(asked.Matches(subject));
-  }
-  return matches;
-}
-
 }  // namespace
 
 void BindFiles(nb::module_& m) {
@@ -513,7 +496,6 @@ void BindFiles(nb::module_& m) {
           nb::arg("to"), nb::arg("options"), nb::arg("is_packed"), nb::arg("threads").none(),
           nb::arg("loss").none())
       .def("read_texts", &ReadAllTexts);
-  m.def("matches", &Matches, nb::arg("pattern"), nb::arg("tensors"));
 }
 
 }  // namespace tensorcast::python

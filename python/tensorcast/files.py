@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -85,7 +85,14 @@ class _Opened:
             self.sizes.append(nbytes)
             self.stored.setdefault(name, reading.Stored(name, index, dtype, number, shape, fortran, False, number))
 
-    def missing(self, name: object, more: str = "") -> NoTensorError:
+    def missing(self, name: object, names: Iterable[str]) -> NoTensorError:
+        """The error for a name that is none of `names`."""
+        if not isinstance(name, str):
+            more = ""
+        elif name in self.stored:
+            more = " of its own: it is a part of a weight, or was not selected, and stands in .raw"
+        else:
+            more = _core.meant_name(name, names)
         return NoTensorError(f"{os.path.basename(self.path)!r} has no tensor {name!r}{more}")
 
 
@@ -102,7 +109,7 @@ class Tensors(Mapping[str, Any]):
         try:
             return self._opened.stored[name]
         except (KeyError, TypeError):
-            raise self._opened.missing(name) from None
+            raise self._opened.missing(name, self._opened.stored) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._listed())
@@ -413,9 +420,7 @@ class TensorFile(Tensors):
             return super()._find(name, to, True)
         listed = self._listed()
         if not isinstance(name, str) or name not in listed:
-            is_stored = isinstance(name, str) and name in self._opened.stored
-            more = " of its own: it is a part of a weight, or was not selected, and stands in .raw" if is_stored else ""
-            raise self._opened.missing(name, more)
+            raise self._opened.missing(name, listed)
         one = listed[name]
         if self._refuses and not one.scaled:
             self._opened.core.refuse_weight(one.index, to)
