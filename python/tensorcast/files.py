@@ -25,9 +25,6 @@ from .types import TypeLike, type_name
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-# ONNX's numbers of the types that a configuration says a model is built in.
-_BUILT_IN = {"float32": 1, "float16": 10, "float64": 11, "bfloat16": 16}
-
 
 class NoTensorError(ArgumentError, KeyError):
     """The file has no tensor of that name; also a KeyError, as a mapping raises."""
@@ -400,13 +397,12 @@ class TensorFile(Tensors):
 
     def _listed(self) -> dict[str, reading.Stored]:
         if self._weights is None:
-            weights, left, built_in, self._refuses = self._opened.core.weights()
-            usual = _BUILT_IN.get(built_in, _BUILT_IN["float32"])
+            weights, left, self._refuses = self._opened.core.weights()
             by_codes = {codes: reading.Stored(name, codes, known.split(":")[0], 0, tuple(shape), scaled=True,
                                               usual=usual)
-                        for name, codes, known, shape in weights}
+                        for name, codes, known, shape, usual in weights}
             keeps = None if left is None else set(left)
-            self._known = {name: known for name, _, known, _ in weights}
+            self._known = {name: known for name, _, known, *_ in weights}
             listed: dict[str, reading.Stored] = {}
             for one in self._opened.stored.values():
                 if keeps is None or one.index in keeps:
