@@ -3,9 +3,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,15 +113,16 @@ std::map<std::string, std::string> ShownMetadata(const formats::FileContents& co
   return shown;
 }
 
-// What a checkpoint's directory is.
+// What a checkpoint's directory is, or a pipeline's component.
 struct ModelFacts {
   // Values of the floating tensors, and of weights that are codes with scales; integers are no
   // parameters.
   std::uint64_t parameters = 0;
-  std::uint64_t bytes = 0;   // of all these, with what serves them
-  std::size_t packed = 0;    // tensors of weights whose number of values is not known
-  std::string architecture;  // as config.json has it, or its model_type; empty: it does not say
-  std::string dtype;         // the type that the model is built in, where it says so
+  std::uint64_t bytes = 0;  // of all these, with what serves them
+  std::size_t packed = 0;   // tensors of weights whose number of values is not known
+  // As config.json has it, or its model_type; else the class that a pipeline says; empty: neither.
+  std::string architecture;
+  std::string dtype;  // the type that the model is built in, where it says so
 };
 
 // Tensors that are no plain values: what serves others, and what others serve.
@@ -136,7 +139,8 @@ std::string ParametersText(std::uint64_t parameters) {
   return count < kBillion ? RoundedCount(parameters) : fmt::format("{:.2f} B", count / kBillion);
 }
 
-ModelFacts FindModelFacts(const convert::Survey& survey) {
+// Of each part of a checkpoint.
+std::vector<ModelFacts> FactsOfParts(const convert::Survey& survey) {
   const std::vector<formats::TensorInfo>& tensors = survey.tensors();
   const convert::InputScales& scales = survey.scales;
   std::vector<Part> parts(tensors.size(), Part::kPlain);
@@ -144,14 +148,15 @@ ModelFacts FindModelFacts(const convert::Survey& survey) {
   for (const scale::OpaqueTensor& one : scales.weights.opaque) parts[one.tensor] = Part::kPacked;
   for (const scale::Companion& one : scales.companions.companions)
     parts[one.tensor] = Part::kServes;
-  ModelFacts facts;
+  std::vector<ModelFacts> all(survey.parts());
   for (const scale::ScaledWeight& one : scales.weights.weights) {
     parts[one.codes] = Part::kWeight;
     std::uint64_t values = 1;
     for (const std::uint64_t dim : one.shape) values *= dim;
-    facts.parameters += values;
+    all[survey.PartOf(one.codes)].parameters += values;
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
+    ModelFacts& facts = all[survey.PartOf(i)];
     const TypeInfo* const type = FindType(tensors[i].type);
     if (parts[i] == Part::kPlain) {
       if (type == nullptr || !type->is_float() || !type->has_zero) continue;
@@ -160,9 +165,27 @@ ModelFacts FindModelFacts(const convert::Survey& survey) {
     facts.packed += parts[i] == Part::kPacked ? 1 : 0;
     facts.bytes += tensors[i].bytes;
   }
-  facts.architecture = scales.weights.config.architecture;
-  facts.dtype = scales.weights.config.dtype;
-  return facts;
+  for (std::uint32_t part = 0; part < survey.parts(); ++part) {
+    const scale::QuantizationConfig& config = scales.ConfigOf(part);
+    all[part].architecture = config.architecture;
+    all[part].dtype = config.dtype;
+    if (survey.IsPipeline() && config.architecture.empty()) {
+      all[part].architecture = survey.opened.checkpoint->parts()[part].class_name;
+    }
+  }
+  return all;
+}
+
+// Of a checkpoint, or of a pipeline as a whole, whose components have types of their own.
+ModelFacts FactsOfAll(const std::vector<ModelFacts>& parts) {
+  if (parts.size() == 1) return parts.front();
+  ModelFacts all;
+  for (const ModelFacts& part : parts) {
+    all.parameters += part.parameters;
+    all.bytes += part.bytes;
+    all.packed += part.packed;
+  }
+  return all;
 }
 
 // "LlamaForCausalLM   bfloat16   8.03 B parameters   4.56 bits per weight".
@@ -189,6 +212,42 @@ Json FactsJson(const ModelFacts& facts) {
           {"parameters", facts.parameters},
           {"packed_tensors", facts.packed},
           {"bits_per_weight", bits ? Json(*bits) : Json()}};
+}
+
+// Null if no configuration says anything.
+Json QuantizationConfigJson(const scale::QuantizationConfig& config) {
+  if (config.file.empty()) return {};
+  return {{"file", config.file}, {"method", config.method}};
+}
+
+// "unet", without the slash that its tensors' names have.
+std::string ComponentName(const convert::Survey& survey, std::uint32_t part) {
+  const std::string_view directory = survey.DirectoryOf(part);
+  return std::string(directory.substr(0, directory.size() - 1));
+}
+
+// Of a pipeline, else empty.
+std::string ComponentsText(const convert::Survey& survey, const std::vector<ModelFacts>& parts,
+                           std::size_t columns) {
+  if (!survey.IsPipeline()) return {};
+  TextTable table({{"component", false, 12},
+                   {"model", false, 12},
+                   {"built in"},
+                   {"parameters", true},
+                   {"bits per weight", true},
+                   {"quantised"}});
+  const auto cell = [](const std::string& text) {
+    return text.empty() ? "·" : words::Escape(text);
+  };
+  for (std::uint32_t part = 0; part < survey.parts(); ++part) {
+    const ModelFacts& facts = parts[part];
+    const std::optional<double> bits = BitsPerWeight(facts);
+    table.Add({words::Escape(ComponentName(survey, part)), cell(facts.architecture),
+               cell(facts.dtype), ParametersText(facts.parameters),
+               bits ? fmt::format("{:.4g}", *bits) : "·",
+               cell(survey.scales.ConfigOf(part).method)});
+  }
+  return "\n" + table.Render(columns, false);
 }
 
 // Those with companions, and those whose scales stand among their codes.
@@ -267,7 +326,8 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   Print(fmt::format("{}   {}   {}\n", words::Escape(flags.input),
                     words::CountText(contents.tensors.size(), "tensor"),
                     BytesText(reader.file_bytes())));
-  if (survey.opened.checkpoint != nullptr) Print(FactsText(FindModelFacts(survey)) + '\n');
+  const std::vector<ModelFacts> parts = FactsOfParts(survey);
+  if (survey.opened.checkpoint != nullptr) Print(FactsText(FactsOfAll(parts)) + '\n');
   Print("\n");
   const auto row = [&](std::size_t i) -> TableRow {
     const formats::TensorInfo& info = contents.tensors[i];
@@ -287,6 +347,7 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
                 BytesText(total.bytes)});
   }
   std::string text = "\n" + totals.Render(Columns(stdout), false);
+  text += ComponentsText(survey, parts, Columns(stdout));
   if (const checkpoint::CheckpointReader* const checkpoint = survey.opened.checkpoint) {
     TextTable files({{"file", false, 20}, {"tensors", true}, {"bytes", true}});
     for (const checkpoint::CheckpointShard& shard : checkpoint->shards()) {
@@ -323,7 +384,16 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   json.Member("file", flags.input);
   json.Member("bytes", reader.file_bytes());
   const checkpoint::CheckpointReader* const checkpoint = survey.opened.checkpoint;
-  if (checkpoint != nullptr) json.Member("model", FactsJson(FindModelFacts(survey)));
+  const std::vector<ModelFacts> parts = FactsOfParts(survey);
+  if (checkpoint != nullptr) json.Member("model", FactsJson(FactsOfAll(parts)));
+  if (survey.IsPipeline()) {
+    json.Array("components", std::views::iota(0U, survey.parts()), [&](std::uint32_t part) {
+      Json entry = {{"component", ComponentName(survey, part)}};
+      entry.update(FactsJson(parts[part]));
+      entry["quantization_config"] = QuantizationConfigJson(survey.scales.ConfigOf(part));
+      return entry;
+    });
+  }
   json.Array("tensors", contents.tensors, [&](const formats::TensorInfo& info) {
     Json entry = TensorJson(info);
     if (!info.why_not.empty()) entry["not_read"] = info.why_not;
@@ -368,10 +438,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
     return {{"tensor", name_of(one.tensor)}, {"writer", one.writer}};
   });
   json.Array("without_scales", survey.scales.companions.unscaled, name_of);
-  const scale::QuantizationConfig& config = weights.config;
-  json.Member("quantization_config", config.file.empty()
-                                         ? Json()
-                                         : Json{{"file", config.file}, {"method", config.method}});
+  json.Member("quantization_config", QuantizationConfigJson(weights.config));
   json.Array("companions", survey.scales.companions.companions,
              [&](const scale::Companion& companion) -> Json {
                return {{"tensor", name_of(companion.tensor)},

@@ -20,6 +20,7 @@ void BindExplain(nanobind::module_& m);
 void BindExponents(nanobind::module_& m);
 void BindFiles(nanobind::module_& m);
 void BindFileSystem(nanobind::module_& m);
+void BindNames(nanobind::module_& m);
 void BindLentArrays(nanobind::module_& m);
 void BindConversion(nanobind::module_& m);
 void BindOutputs(nanobind::module_& m);

@@ -33,6 +33,7 @@
 #include "text_objects.h"
 #include "threads.h"
 #include "types.h"
+#include "words/nearest_names.h"
 
 namespace nb = nanobind;
 
@@ -59,7 +60,12 @@ Member Argument(std::string_view argument, nb::handle text, const Parse& parse,
   if (const auto found = Named(text, parse)) return *found;
   std::string line(argument);
   line += " must be one of";
-  for (const Member member : members) line.append(" \"").append(name(member)).append("\"");
+  std::vector<std::string> names;
+  for (const Member member : members) {
+    names.emplace_back(name(member));
+    line.append(" \"").append(names.back()).append("\"");
+  }
+  if (PyUnicode_Check(text.ptr()) != 0) line += words::DidYouMean(names, FromStr(text));
   Raise(ErrorClass::kValue, line);
 }
 

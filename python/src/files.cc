@@ -30,7 +30,6 @@
 #include "errors.h"
 #include "formats/tensor_file.h"
 #include "formats/tensor_reader.h"
-#include "naming/tensor_pattern.h"
 #include "pieces.h"
 #include "scale/scaled_reader.h"
 #include "text_objects.h"
@@ -72,8 +71,21 @@ class WeightsOfFile {
     return !refused_.empty();
   }
 
-  // Gives the type that the configuration says the model is built in, or an empty text.
-  const std::string& ModelType() { return Survey().scales.weights.config.dtype; }
+  // Gives the type that weights are read as if none is asked for, for each part that has a
+  // configuration of its own: the one that this says the model is built in, or float32.
+  std::vector<DataType> UsualTypes() {
+    constexpr std::array kBuiltIn = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat64};
+    const convert::Survey& survey = Survey();
+    std::vector<DataType> types;
+    for (std::uint32_t part = 0; part < survey.parts(); ++part) {
+      const auto* const found =
+          std::ranges::find(kBuiltIn, survey.scales.ConfigOf(part).dtype, &TypeName);
+      types.push_back(found != kBuiltIn.end() ? *found : DataType::kFloat32);
+    }
+    return types;
+  }
+
+  std::uint32_t PartOf(std::size_t tensor) { return Survey().PartOf(tensor); }
 
   // Throws if a tensor is codes, or serves some, and its scales cannot be applied. Without a type
   // it is read as it is stored, which is refused only if it is known to be codes.
@@ -399,9 +411,8 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
   return texts;
 }
 
-// Gives the name, the codes, what is known and the shape of each weight whose scales are applied;
-// the tensors that are left then, or None; the type that a model is built in; and whether tensors
-// are refused.
+// Gives the name, the codes, what is known, the shape and the usual type of each weight whose
+// scales are applied; the tensors that are left then, or None; and whether tensors are refused.
 nb::tuple WeightTuples(const TensorFile& file) {
   const auto weights = file.weights();
   std::optional<std::vector<std::size_t>> left;
@@ -409,37 +420,22 @@ nb::tuple WeightTuples(const TensorFile& file) {
     const WithoutGil without_gil;
     left = weights->Left();
   }
+  const std::vector<DataType> usual = weights->UsualTypes();
   return nb::make_tuple(
       ListOf(weights->Applicable(),
-             [](const scale::ScaledWeight& weight) {
+             [&](const scale::ScaledWeight& weight) {
                return nb::make_tuple(ToStr(weight.name), weight.codes,
                                      ToStr(weight.LayoutText() + ": " + weight.evidence),
-                                     nb::tuple(ListOf(weight.shape, std::identity())));
+                                     nb::tuple(ListOf(weight.shape, std::identity())),
+                                     static_cast<int>(usual[weights->PartOf(weight.codes)]));
              }),
-      left ? nb::object(ListOf(*left, std::identity())) : nb::none(), ToStr(weights->ModelType()),
-      weights->RefusesSome());
+      left ? nb::object(ListOf(*left, std::identity())) : nb::none(), weights->RefusesSome());
 }
 
 nb::tuple TensorInfoTuple(const formats::TensorInfo& info) {
   return nb::make_tuple(ToStr(info.name), ToStr(info.dtype), static_cast<int>(info.type),
                         nb::tuple(ListOf(info.shape, std::identity())), info.bytes,
                         info.fortran_order);
-}
-
-// Says which tensors, each (name, type, dimensions, elements), match a pattern of names.
-nb::list Matches(nb::handle pattern, const nb::list& tensors) {
-  const naming::TensorPattern asked(FromStr(pattern));
-  nb::list matches;
-  for (const nb::handle one : tensors) {
-    const std::string name = FromStr(one[0]);
-    naming::PatternSubject subject;
-    subject.name = name;
-    subject.type = static_cast<DataType>(nb::cast<int>(one[1]));
-    subject.rank = nb::cast<std::uint64_t>(one[2]);
-    subject.values = nb::cast<std::uint64_t>(one[3]);
-    matches.append(asked.Matches(subject));
-  }
-  return matches;
 }
 
 }  // namespace
@@ -513,7 +509,6 @@ void BindFiles(nb::module_& m) {
           nb::arg("to"), nb::arg("options"), nb::arg("is_packed"), nb::arg("threads").none(),
           nb::arg("loss").none())
       .def("read_texts", &ReadAllTexts);
-  m.def("matches", &Matches, nb::arg("pattern"), nb::arg("tensors"));
 }
 
 }  // namespace tensorcast::python

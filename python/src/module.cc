@@ -26,6 +26,7 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindExponents(m);
   BindFiles(m);
   BindFileSystem(m);
+  BindNames(m);
   BindLentArrays(m);
   BindConversion(m);
   BindOutputs(m);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "bindings.h"
 #include "errors.h"
@@ -21,6 +22,7 @@
 #include "scale/scaled_format.h"
 #include "text_objects.h"
 #include "words/error_text.h"
+#include "words/nearest_names.h"
 
 namespace nb = nanobind;
 
@@ -150,6 +152,17 @@ std::string MeaningOf(std::string_view name) {
     Raise(ErrorClass::kValue, words::Quoted(name) + meaning);
   }
   std::string line = words::Quoted(name) + " is not an element type";
+  std::vector<std::string> formats;
+  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+    formats.emplace_back(format.name);
+  }
+  std::string asked(name);
+  std::ranges::replace(asked, '_', '-');
+  if (const auto near = words::NearestNames(formats, asked); !near.empty()) {
+    Raise(ErrorClass::kValue,
+          line + "; did you mean " + near.front() +
+              ", a format of weights with scales, which plan and convert write?");
+  }
   const auto [first, second, third] = NearestTypeNames(name);
   if (!first.empty()) line.append(second.empty() ? "; the nearest is " : "; the nearest are ");
   line.append(first);

@@ -43,7 +43,8 @@ def _matched(rows: list[tuple[str, int, int, int]], patterns: Patterns, what: st
         matches = [row[0] for row, is_match in zip(rows, _core.matches(text(pattern, f"each of {what}"), rows))
                    if is_match]
         if not matches:
-            raise ArgumentError(f"{what}: {pattern!r} matches no tensor of {len(rows)} (patterns match whole names; "
-                                "list(tensorcast.open(path)) has them)")
+            meant = _core.meant_pattern(pattern, [row[0] for row in rows])
+            raise ArgumentError(f"{what}: {pattern!r} matches no tensor of {len(rows)}{meant} (patterns match whole "
+                                "names; list(tensorcast.open(path)) has them)")
         found.update(matches)
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -24,9 +24,6 @@ from .types import TypeLike, type_name
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
-# ONNX's numbers of the types that a configuration says a model is built in.
-_BUILT_IN = {"float32": 1, "float16": 10, "float64": 11, "bfloat16": 16}
 
 
 class NoTensorError(ArgumentError, KeyError):
@@ -85,7 +82,14 @@ class _Opened:
             self.sizes.append(nbytes)
             self.stored.setdefault(name, reading.Stored(name, index, dtype, number, shape, fortran, False, number))
 
-    def missing(self, name: object, more: str = "") -> NoTensorError:
+    def missing(self, name: object, names: Iterable[str]) -> NoTensorError:
+        """The error for a name that is none of `names`."""
+        if not isinstance(name, str):
+            more = ""
+        elif name in self.stored:
+            more = " of its own: it is a part of a weight, or was not selected, and stands in .raw"
+        else:
+            more = _core.meant_name(name, names)
         return NoTensorError(f"{os.path.basename(self.path)!r} has no tensor {name!r}{more}")
 
 
@@ -102,7 +106,7 @@ class Tensors(Mapping[str, Any]):
         try:
             return self._opened.stored[name]
         except (KeyError, TypeError):
-            raise self._opened.missing(name) from None
+            raise self._opened.missing(name, self._opened.stored) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._listed())
@@ -393,13 +397,12 @@ class TensorFile(Tensors):
 
     def _listed(self) -> dict[str, reading.Stored]:
         if self._weights is None:
-            weights, left, built_in, self._refuses = self._opened.core.weights()
-            usual = _BUILT_IN.get(built_in, _BUILT_IN["float32"])
+            weights, left, self._refuses = self._opened.core.weights()
             by_codes = {codes: reading.Stored(name, codes, known.split(":")[0], 0, tuple(shape), scaled=True,
                                               usual=usual)
-                        for name, codes, known, shape in weights}
+                        for name, codes, known, shape, usual in weights}
             keeps = None if left is None else set(left)
-            self._known = {name: known for name, _, known, _ in weights}
+            self._known = {name: known for name, _, known, *_ in weights}
             listed: dict[str, reading.Stored] = {}
             for one in self._opened.stored.values():
                 if keeps is None or one.index in keeps:
@@ -413,9 +416,7 @@ class TensorFile(Tensors):
             return super()._find(name, to, True)
         listed = self._listed()
         if not isinstance(name, str) or name not in listed:
-            is_stored = isinstance(name, str) and name in self._opened.stored
-            more = " of its own: it is a part of a weight, or was not selected, and stands in .raw" if is_stored else ""
-            raise self._opened.missing(name, more)
+            raise self._opened.missing(name, listed)
         one = listed[name]
         if self._refuses and not one.scaled:
             self._opened.core.refuse_weight(one.index, to)

@@ -74,8 +74,9 @@ def request_of(target: str, to: Any, layout: str | None, rules: Any, config: Any
     if layout is not None and to is None and not rules:  # a scaled format, in its usual names
         formats = get_args(ScaledFormat)
         if layout not in formats:
+            meant = _core.meant_name(layout, formats) if isinstance(layout, str) else ""
             raise ArgumentError(f"layout is {layout!r}: alone it is one of {', '.join(formats)}; with to it says whose names "
-                                "weights get, as in to='int4-group', layout='gptq'")
+                                f"weights get, as in to='int4-group', layout='gptq'{meant}")
         layout, to = None, layout
     return PlanRequest(to, layout, rules, config, options)
 

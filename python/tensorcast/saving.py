@@ -276,7 +276,8 @@ class Writer:
         """
         check_options(options, "write", Writer.write, CAST_OPTIONS)
         if not isinstance(name, str) or name not in self._places:
-            raise ArgumentError(f"{name!r} is not one of the {len(self._places)} tensors that were declared")
+            raise ArgumentError(f"{name!r} is not one of the {len(self._places)} tensors that were declared"
+                                f"{_core.meant_name(name, self._places) if isinstance(name, str) else ''}")
         index, number, shape = self._places[name]
         options = {**self._options, **options}
         source = _source(x, name)

@@ -115,7 +115,7 @@ std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const D
   note(BareCodesText(survey, decisions));
   for (const std::string& text : decided.unkept_rules) note(text);
   notes.insert(notes.end(), decided.fused.notes.begin(), decided.fused.notes.end());
-  note(IdleConfigText(survey));
+  for (const std::string& text : IdleConfigTexts(survey)) note(text);
   return notes;
 }
 

@@ -72,24 +72,32 @@ Matching::Matching(const Survey& survey, const SelectionRequest& request)
   });
 }
 
-std::string MeantText(std::string_view pattern, std::span<const Survey* const> inputs) {
+std::string MeantText(std::string_view pattern, std::span<const std::string> names) {
   constexpr std::string_view kAll = "/*";
   const bool is_component = pattern.ends_with(kAll);
   const std::string_view literal = pattern.substr(0, pattern.size() - (is_component ? 2 : 0));
   // What is no plain name: wildcards, regular expressions, conditions.
   if (literal.find_first_of("*?[\\:<>=") != std::string_view::npos) return {};
+  if (!is_component) return words::DidYouMean(names, pattern);
+  std::vector<std::string> components;  // those of one lie together
+  for (const std::string_view name : names) {
+    const std::size_t slash = name.find('/');
+    if (slash == std::string_view::npos) continue;
+    const std::string_view component = name.substr(0, slash + 1);
+    if (components.empty() || !components.back().starts_with(component)) {
+      components.push_back(std::string(component) + '*');
+    }
+  }
+  return words::DidYouMean(components, pattern);
+}
+
+std::string MeantText(std::string_view pattern, std::span<const Survey* const> inputs) {
   std::vector<std::string> names;
   for (const Survey* const input : inputs) {
-    if (is_component) {
-      for (std::uint32_t i = 0; input->IsPipeline() && i < input->parts(); ++i) {
-        names.push_back(std::string(input->DirectoryOf(i)) + "*");
-      }
-      continue;
-    }
     for (const formats::TensorInfo& info : input->tensors()) names.push_back(info.name);
     for (const scale::ScaledWeight& one : input->scales.weights.weights) names.push_back(one.name);
   }
-  return words::DidYouMean(names, pattern);
+  return MeantText(pattern, names);
 }
 
 void RefuseIdle(const std::string& pattern, std::span<const Survey> inputs) {

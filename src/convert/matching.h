@@ -57,8 +57,11 @@ class Matching {
   std::vector<bool> rule_matches_, rule_takes_, rule_is_late_, only_matches_, excluded_matches_;
 };
 
-// "; did you mean lm_head.weight?" of a pattern that matches nothing in these inputs: where it is
-// near to the name of a tensor, or to the pattern of a whole component. Else empty.
+// "; did you mean lm_head.weight?" of a pattern that matches none of these names: where it is near
+// to one, or to the pattern of all that begin as one does before its first "/", as those of a
+// pipeline's component do. Else empty.
+std::string MeantText(std::string_view pattern, std::span<const std::string> names);
+// The same of the names of these inputs' tensors and weights.
 std::string MeantText(std::string_view pattern, std::span<const Survey* const> inputs);
 
 // Refuses a pattern that matches no tensor of these inputs: throws files::Error (arguments).

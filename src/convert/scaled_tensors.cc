@@ -284,20 +284,28 @@ std::string BareCodesText(const Survey& survey, std::span<const Decision> decisi
          " cast without scales; these stay beside the codes, as does what a configuration says";
 }
 
-std::string IdleConfigText(const Survey& survey) {
+std::vector<std::string> IdleConfigTexts(const Survey& survey) {
   constexpr std::string_view kOnlyShard = "model.safetensors";
   const std::string& path = survey.path;
-  const scale::QuantizationConfig& config = survey.scales.weights.config;
-  const bool is_whole = !files::IsFile(path) || path.substr(files::NameBegin(path)) == kOnlyShard;
-  const bool says_how = config.is_complete || !config.schemes.empty();
+  if (files::IsFile(path) && path.substr(files::NameBegin(path)) != kOnlyShard) return {};
+  std::vector<bool> has_quantised(survey.parts());
+  const auto mark = [&](std::size_t tensor) { has_quantised[survey.PartOf(tensor)] = true; };
   const scale::ScaleCompanions& found = survey.scales.companions;
-  if (!is_whole || !says_how || !found.scaled.empty() || !found.companions.empty() ||
-      !found.misfits.empty() || !found.unscaled.empty() || !survey.scales.weights.unread.empty() ||
-      !survey.scales.weights.opaque.empty()) {
-    return {};
+  for (const scale::ScaledTensor& one : found.scaled) mark(one.tensor);
+  for (const scale::Companion& one : found.companions) mark(one.tensor);
+  for (const scale::Misfit& one : found.misfits) mark(one.tensor);
+  for (const std::size_t one : found.unscaled) mark(one);
+  for (const scale::UnreadWeight& one : survey.scales.weights.unread) mark(one.tensor);
+  for (const scale::OpaqueTensor& one : survey.scales.weights.opaque) mark(one.tensor);
+  std::vector<std::string> lines;
+  for (std::uint32_t part = 0; part < survey.parts(); ++part) {
+    const scale::QuantizationConfig& config = survey.scales.ConfigOf(part);
+    if (has_quantised[part] || (!config.is_complete && config.schemes.empty())) continue;
+    lines.push_back(EscapeName(survey.DirectoryOf(part)) + config.file + " says " +
+                    words::Quoted(config.method) +
+                    ", and no tensor has scales: all are taken as they are stored");
   }
-  return config.file + " says " + words::Quoted(config.method) +
-         ", and no tensor has scales: all are taken as they are stored";
+  return lines;
 }
 
 std::vector<std::string> ConfigTexts(const Survey& survey) {
@@ -305,8 +313,8 @@ std::vector<std::string> ConfigTexts(const Survey& survey) {
   for (std::uint32_t part = 0; part < survey.parts(); ++part) {
     lines.push_back(survey.scales.ConfigOf(part).problem);
   }
-  lines.push_back(IdleConfigText(survey));
   std::erase(lines, "");
+  std::ranges::move(IdleConfigTexts(survey), std::back_inserter(lines));
   return lines;
 }
 

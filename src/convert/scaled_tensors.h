@@ -75,9 +75,9 @@ std::string UnscaledText(const Survey& survey, const std::vector<Decision>* deci
 // "x.weight is cast without scales; these stay beside the codes ..." where scales are ignored.
 std::string BareCodesText(const Survey& survey, std::span<const Decision> decisions);
 // "config.json says "fp8", and no tensor has scales ..." of a whole checkpoint of plain weights
-// whose configuration says that they are quantised.
-std::string IdleConfigText(const Survey& survey);
-// The line above, behind why a configuration is not understood; those of the two that there are.
+// whose configuration says that they are quantised; of a pipeline's components, each.
+std::vector<std::string> IdleConfigTexts(const Survey& survey);
+// Why configurations are not understood, then the lines above.
 std::vector<std::string> ConfigTexts(const Survey& survey);
 // "3 tensors (q.weight_scale: scale of q.weight, …)" of the companions.
 std::string CompanionsText(const Survey& survey);

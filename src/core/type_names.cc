@@ -125,19 +125,6 @@ bool IsSystematic(std::string_view name, const TypeInfo& row) {
   return !format.empty() && Without(fn, name) == Without(fn, format);
 }
 
-// The first characters of a name in lower case.
-struct Lower {
-  std::array<char, words::kLongestCompared> text = {};
-  std::size_t size = 0;
-
-  explicit Lower(std::string_view name) : size(std::min(name.size(), words::kLongestCompared)) {
-    std::transform(
-        name.begin(), name.begin() + static_cast<std::ptrdiff_t>(size), text.begin(),
-        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  }
-  std::string_view view() const { return {text.data(), size}; }
-};
-
 }  // namespace
 
 std::optional<DataType> ParseType(std::string_view name) {
@@ -167,21 +154,23 @@ std::span<const std::string_view> TypeSpellings(DataType type) {
 }
 
 std::array<std::string_view, 3> NearestTypeNames(std::string_view name) {
-  const Lower wanted(name);
+  const words::DistanceFrom wanted(name);
   // By distance, then in the order of the types.
   std::array<std::pair<std::size_t, std::size_t>, Types().size()> found;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const TypeInfo& row = Types()[i];
-    std::size_t distance = words::EditDistance(wanted.view(), row.name);
+    std::size_t distance = wanted.To(row.name);
     for (const std::string_view spelling : TypeSpellings(row.type)) {
-      distance = std::min(distance, words::EditDistance(wanted.view(), Lower(spelling).view()));
+      distance = std::min(distance, wanted.To(spelling));
     }
     found[i] = {distance, i};
   }
   std::array<std::string_view, 3> nearest;
   std::partial_sort(found.begin(), found.begin() + nearest.size(), found.end());
   // Of a word half of which would have to change the name is as good as any other.
-  for (std::size_t i = 0; i < nearest.size() && 2 * found[i].first <= wanted.size; ++i) {
+  const std::size_t farthest =
+      std::min(std::min(name.size(), words::kLongestCompared) / 2, found.front().first + 1);
+  for (std::size_t i = 0; i < nearest.size() && found[i].first <= farthest; ++i) {
     nearest[i] = Types()[found[i].second].name;
   }
   return nearest;

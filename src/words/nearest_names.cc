@@ -12,25 +12,15 @@
 
 namespace tensorcast::words {
 
-namespace {
-
-std::string Lowered(std::string_view text) {
-  std::string lowered(text);
-  for (char& c : lowered) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lowered;
-}
-
-}  // namespace
-
 std::vector<std::string> NearestNames(std::span<const std::string> names, std::string_view word) {
   if (word.size() > kLongestCompared) return {};
-  const std::string wanted = Lowered(word);
+  const DistanceFrom wanted(word);
   std::vector<std::string> nearest;
   // One letter is as far from every other one, but for its case.
   std::size_t least = word.size() == 1 ? 0 : std::max<std::size_t>(1, word.size() / 3);
   for (const std::string& name : names) {
     if (std::max(name.size(), word.size()) - std::min(name.size(), word.size()) > least) continue;
-    const std::size_t distance = EditDistance(Lowered(name), wanted);
+    const std::size_t distance = wanted.To(name);
     if (distance > least) continue;
     if (distance < least) nearest.clear();
     least = distance;

@@ -133,6 +133,9 @@ def small():
     (lambda: tc.plan("a.npy", "b.npy", keep="norms"), ValueError, "a list of texts"),
     (lambda: tc.plan("a.npy", "b.npy", to="fp8-rows"), ValueError, "not an element type"),
     (lambda: tc.plan("a.npy", "b.npy", layout="mine"), ValueError, "layout must be one of"),
+    (lambda: tc.plan("a.npy", "b.npy", layout="gpqt"), ValueError, "; did you mean gptq?"),
+    (lambda: tc.plan("a.npy", "b.npy", repack="AQW"), ValueError, "; did you mean awq?"),
+    (lambda: tc.plan("a.npy", "b.npy", keep=["norm"]), ValueError, "; did you mean norms?"),
     (lambda: tc.cast(X, "float16", saturat=1), TypeError, "cast has no option 'saturat': the nearest is saturate"),
     (lambda: tc.cast([1], "float16", thread=1), TypeError, "cast has no option 'thread': the nearest is threads"),
     (lambda: tc.cast(too="float16"), TypeError, "cast has no option 'too': the nearest is to"),
@@ -199,6 +202,8 @@ def test_refused(call, error, words):
     ("flaot16", "; the nearest are float16 and bfloat16"),
     ("hlaf", "; the nearest is float16"),
     ("uint9", "; the nearest are uint8, uint4 and uint2"),
+    ("nvpf4", "; did you mean nvfp4, a format of weights with scales, which plan and convert write?"),
+    ("FP8_BLOK", "; did you mean fp8-block, a format of weights with scales, which plan and convert write?"),
     ("diff", ""),  # no type is near
 ])
 def test_nearest_types(name, nearest):

@@ -171,3 +171,38 @@ def test_selected(model):
         tc.plan(path, out, to="same", select=["x"])
     with pytest.raises(tc.ArgumentError, match="select must be a list of texts"):
         tc.convert(path, out, to="same", select="a")
+
+
+def test_a_misspelt_name_is_answered_with_the_nearest(tmp_path):
+    names = ["lm_head.weight", "model.layers.0.q.weight", "dense/kernel:0", "äöü.weight"]
+    safetensors.numpy.save_file({name: np.ones(3, np.float32) for name in names}, tmp_path / "m.safetensors")
+    pipeline = tmp_path / "pipe"
+    for component in ("unet", "text_encoder"):
+        (pipeline / component).mkdir(parents=True)
+        safetensors.numpy.save_file({"w": np.ones(3, np.float32)}, pipeline / component / "diffusion_pytorch_model.safetensors")
+    (pipeline / "model_index.json").write_text('{"_class_name": "P", "unet": ["diffusers", "U"], "text_encoder": ["diffusers", "T"]}')
+    with tc.open(tmp_path / "m.safetensors") as f, tc.open(pipeline) as parts:
+        for asked, meant in (("lm_haed.weight", "lm_head.weight"), ("MODEL.LAYER.0.Q.WEIGHT", "model.layers.0.q.weight"),
+                             ("dense/kernal:0", "dense/kernel:0"), ("äöü.weigth", "äöü.weight")):
+            for use in (f.__getitem__, f.get_slice, f.info, f.exponents, f.raw.__getitem__,
+                        lambda name: f.get_tensor(name, ignore_scales=True)):
+                with pytest.raises(KeyError) as caught:
+                    use(asked)
+                assert str(caught.value) == f"'m.safetensors' has no tensor {asked!r}; did you mean {meant}?"
+        for asked in ("embed_tokens", "x", "", "\ud800", 3, None):
+            with pytest.raises(KeyError) as caught:
+                f[asked]
+            assert str(caught.value) == f"'m.safetensors' has no tensor {asked!r}"
+        with pytest.raises(KeyError, match="did you mean text_encoder/w"):
+            parts["textencoder/w"]
+    for where, pattern, meant in ((tmp_path / "m.safetensors", "lm_haed.weight", "; did you mean lm_head.weight?"),
+                                  (tmp_path / "m.safetensors", "lm_haed.*", ""), (tmp_path / "m.safetensors", "dense", ""),
+                                  (pipeline, "textencoder/*", r"; did you mean text_encoder/\*?"), (pipeline, "vae/*", "")):
+        for how in ("select", "exclude"):
+            for use in (tc.open, tc.load_file):
+                with pytest.raises(tc.ArgumentError, match=rf"matches no tensor of \d+{meant}".replace("?", r"\?") + r" \(patterns"):
+                    use(where, **{how: pattern})
+    with tc.Writer(tmp_path / "o.safetensors", {"lm_head.weight": ("float32", (3,))}) as out:
+        with pytest.raises(tc.ArgumentError, match="that were declared; did you mean lm_head.weight"):
+            out.write("lm_haed.weight", np.ones(3, np.float32))
+        out.write("lm_head.weight", np.ones(3, np.float32))

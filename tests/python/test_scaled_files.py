@@ -4,6 +4,7 @@ the codes, and beside the file that `convert` writes.
 SPDX-License-Identifier: Apache-2.0
 """
 import json
+import shutil
 from fractions import Fraction
 
 import ml_dtypes
@@ -248,6 +249,34 @@ def test_weights_are_what_the_model_is_built_in(checkpoint, built_in, wanted):
         got = f[name]
         assert f.info(name).type == wanted == tc.type_name(got.dtype) and f.info(name).nbytes == got.nbytes
         assert got.astype(np.float64).ravel().tolist() == want and f["norm"].dtype == np.float32
+
+
+@pytest.mark.parametrize("types", [("bfloat16", "float64", None), (None, "bfloat16", "float16"), ("float64", None, "bfloat16")])
+def test_a_component_is_read_as_its_own_model_is_built_in(checkpoint, tmp_path, types):
+    folder, _, name, _, exact = checkpoint
+    pipeline, components = tmp_path / "pipe", ("text_encoder", "transformer", "vae")
+    pipeline.mkdir()
+    for component, built_in in zip(components, types, strict=True):
+        shutil.copytree(folder, pipeline / component)
+        path = pipeline / component / "config.json"
+        said = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**said, **({"torch_dtype": built_in} if built_in else {})}))
+    (pipeline / "model_index.json").write_text(json.dumps({"_class_name": "P"} | dict.fromkeys(components, ["transformers", "M"])))
+    with tc.open(pipeline) as f:
+        assert {*f} == {f"{component}/{each}" for component in components for each in (name, "norm")}
+        for component, built_in in zip(components, types, strict=True):
+            wanted, weight = built_in or "float32", f"{component}/{name}"
+            got = f[weight]
+            if wanted == "float64":  # Python's division of integers rounds once
+                want = [value.numerator / value.denominator for value in exact.flat]
+            elif wanted == "float32":
+                want = [rounded_to_float32(value) for value in exact.flat]
+            else:
+                want = [oracle.cast_to_narrow_float(value, wanted) for value in exact.flat]
+            assert f.info(weight).type == wanted == tc.type_name(got.dtype)
+            assert got.astype(np.float64).ravel().tolist() == want
+            assert np.array_equal(f.get_slice(weight)[:1], got[:1]) and f[f"{component}/norm"].dtype == np.float32
+    assert tc.load_file(pipeline)[f"transformer/{name}"].dtype == tc.finfo(types[1] or "float32").dtype
 
 
 def rounded_to_float32(value):
