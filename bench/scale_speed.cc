@@ -1,6 +1,8 @@
 // Scales applied and written, in memory that stays in the second-level cache, one thread, beside
-// the plain cast between the same two types on as many elements, in turn in one process. Prints
-// CSV: nanoseconds for an element, and the plain cast's time over ours.
+// the plain cast between the same two types on as many elements, in turn in one process. Packed
+// weights (GGUF's blocks, groups of integers) are applied from parts that are loaded, beside the
+// plain cast of integers of about as many bits. Prints CSV: nanoseconds for an element, and the
+// plain cast's time over ours.
 //
 //   scale_speed [TARGET [FORMAT]]
 //
@@ -10,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -20,7 +24,11 @@
 #include <vector>
 
 #include "core/failure.h"
+#include "formats/tensor_reader.h"
 #include "scale/applier.h"
+#include "scale/gguf_weight.h"
+#include "scale/grouped_integers.h"
+#include "scale/held_parts.h"
 #include "scale/quantiser.h"
 #include "scale/scaled_format.h"
 
@@ -68,11 +76,11 @@ CastPlan Plan(DataType from, DataType to, Target target) {
   return plan;
 }
 
-void Print(std::string_view what, const ScaledFormat& format, DataType type, const Shape& shape,
+void Print(std::string_view what, std::string_view format, DataType type, const Shape& shape,
            std::pair<double, double> times) {
   const auto name = [](std::string_view text) { return static_cast<int>(text.size()); };
-  std::printf("%.*s,%.*s,%.*s,%.*s,%.4f,%.4f,%.2f\n", name(what), what.data(), name(format.name),
-              format.name.data(), name(TypeName(type)), TypeName(type).data(), name(shape.name),
+  std::printf("%.*s,%.*s,%.*s,%.*s,%.4f,%.4f,%.2f\n", name(what), what.data(), name(format),
+              format.data(), name(TypeName(type)), TypeName(type).data(), name(shape.name),
               shape.name.data(), times.first, times.second, times.second / times.first);
 }
 
@@ -102,7 +110,7 @@ void Measure(const ScaledFormat& format, const Shape& shape, Target target) {
       global = quantiser.GlobalScale(whole[0]);
     }
     const CastPlan plain = Plan(from, scaling.element, target);
-    Print("quantise", format, from, shape,
+    Print("quantise", format.name, from, shape,
           Times(
               n,
               [&] {
@@ -125,7 +133,7 @@ void Measure(const ScaledFormat& format, const Shape& shape, Target target) {
     const Applier applier(scaling, partition, global, to, {}, target);
     std::vector<std::byte> out(*StorageBytes(to, n));
     const CastPlan plain = Plan(scaling.element, to, target);
-    Print("apply", format, to, shape,
+    Print("apply", format.name, to, shape,
           Times(
               n,
               [&] {
@@ -134,7 +142,7 @@ void Measure(const ScaledFormat& format, const Shape& shape, Target target) {
               [&] { Check(plain.Run(codes, 0, out, 0, n)); }));
     if (!applier.Transposes()) continue;
     const std::uint64_t stride = shape.columns / 2, cells = partition.cell_columns();
-    Print("apply transposed", format, to, shape,
+    Print("apply transposed", format.name, to, shape,
           Times(
               n,
               [&] {
@@ -142,6 +150,119 @@ void Measure(const ScaledFormat& format, const Shape& shape, Target target) {
                                       stored.data(), cells, out.data(), shape.rows);
               },
               [&] { Check(plain.Run(codes, 0, out, 0, n)); }));
+  }
+}
+
+// Tensors in memory.
+class Tensors final : public formats::TensorReader {
+ public:
+  explicit Tensors(std::vector<std::vector<std::byte>> tensors) : tensors_(std::move(tensors)) {}
+  const formats::FileContents& contents() const override { return contents_; }
+  void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
+    std::memcpy(out.data(), tensors_[tensor].data() + offset, out.size());
+  }
+  std::uint64_t file_bytes() const override { return 0; }
+  void CheckUnchanged() const override {}
+
+ private:
+  std::vector<std::vector<std::byte>> tensors_;
+  formats::FileContents contents_;
+};
+
+std::vector<std::byte> RandomBytes(std::uint64_t n) {
+  std::mt19937_64 random(20261124);
+  std::vector<std::byte> bytes(n);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+void MeasurePacked(std::string_view name, DataType codes, const PackedWeight& weight,
+                   const Tensors& tensors, Target target) {
+  const Shape& shape = kShapes[0];
+  const std::uint64_t n = shape.rows * shape.columns;
+  const HeldParts parts(tensors);
+  const std::vector<std::byte> bytes = RandomBytes(n);
+  for (const DataType to : {DataType::kBfloat16, DataType::kFloat16, DataType::kFloat32}) {
+    std::vector<std::byte> out(*StorageBytes(to, n));
+    const CastPlan plain = Plan(codes, to, target),
+                   of_double = Plan(DataType::kFloat64, to, target);
+    Print("apply", name, to, shape,
+          Times(
+              n, [&] { parts.Cast(weight, of_double, 0, out); },
+              [&] { Check(plain.Run(bytes, 0, out, 0, n)); }));
+  }
+}
+
+// A GGUF type, where its blocks have float16s, and integers to compare it with.
+struct Blocks {
+  std::string_view type;
+  std::vector<std::size_t> scales;
+  DataType codes;
+};
+
+void MeasureBlocks(const Blocks& row, Target target) {
+  const GgufBlocks& blocks = *FindGgufBlocks(row.type);
+  const std::uint64_t n = kShapes[0].rows * kShapes[0].columns;
+  std::vector<std::byte> bytes = RandomBytes(n / blocks.values * blocks.bytes);
+  for (std::size_t block = 0; block < bytes.size(); block += blocks.bytes) {
+    // 0.01 and a little, of all digits.
+    for (const std::size_t at : row.scales) bytes[block + at + 1] = std::byte{0x22};
+  }
+  const Tensors tensors({std::move(bytes)});
+  MeasurePacked(row.type, row.codes, *MakeGgufWeight(blocks, {0, n}), tensors, target);
+}
+
+struct Groups {
+  std::string_view name;
+  std::uint64_t group;
+  int bits;
+  DataType codes;
+  bool has_zeros;
+};
+
+void MeasureGroups(const Groups& row, Target target) {
+  const Shape& shape = kShapes[0];
+  const auto matrix = [&](std::size_t tensor, std::uint64_t columns) {
+    const WordShape words = WordsOf(CodeOrder::kRows, shape.rows, columns, row.bits);
+    return CodeMatrix{tensor,   CodeOrder::kRows, shape.rows,   columns,
+                      row.bits, words.rows,       words.columns};
+  };
+  IntegerGroups groups;
+  groups.group = row.group;
+  groups.codes = matrix(0, shape.columns);
+  groups.scales = {1, DataType::kFloat16, false, shape.columns / row.group};
+  if (row.has_zeros) {
+    groups.zeros = matrix(2, groups.groups());
+  } else {
+    groups.zero = 1 << (row.bits - 1);
+  }
+  std::vector<std::byte> scales = RandomBytes(shape.rows * groups.groups() * 2);
+  for (std::size_t i = 1; i < scales.size(); i += 2) scales[i] = std::byte{0x22};
+  const auto bits = static_cast<std::uint64_t>(row.bits);
+  const Tensors tensors({RandomBytes(shape.rows * shape.columns * bits / 8), std::move(scales),
+                         RandomBytes(shape.rows * groups.groups() * 4)});
+  MeasurePacked(row.name, row.codes, *MakeGroupedIntegers(std::move(groups)), tensors, target);
+}
+
+void MeasureAllPacked(std::string_view only, Target target) {
+  const auto is_asked = [&](std::string_view name) { return only.empty() || only == name; };
+  for (const Blocks& row : {Blocks{"Q8_0", {0}, DataType::kInt8},
+                            {"Q6_K", {208}, DataType::kInt8},
+                            {"Q5_K", {0, 2}, DataType::kInt8},
+                            {"Q4_K", {0, 2}, DataType::kUint4},
+                            {"Q4_0", {0}, DataType::kInt4},
+                            {"Q4_1", {0, 2}, DataType::kUint4},
+                            {"IQ4_NL", {0}, DataType::kInt4},
+                            {"Q3_K", {108}, DataType::kInt4},
+                            {"Q2_K", {80, 82}, DataType::kUint2}}) {
+    if (is_asked(row.type)) MeasureBlocks(row, target);
+  }
+  // GPTQ, AWQ, pack-quantized: they differ in how parts are loaded.
+  for (const Groups& row : {Groups{"int4-128", 128, 4, DataType::kUint4, false},
+                            {"int4-128-zeros", 128, 4, DataType::kUint4, true},
+                            {"int4-32", 32, 4, DataType::kUint4, false},
+                            {"int8-128", 128, 8, DataType::kUint8, false}}) {
+    if (is_asked(row.name)) MeasureGroups(row, target);
   }
 }
 
@@ -159,6 +280,7 @@ int Main(int argc, char** argv) {
       if (argc <= 2 || format.name == argv[2]) Measure(format, shape, *target);
     }
   }
+  MeasureAllPacked(argc > 2 ? argv[2] : std::string_view(), *target);
   return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "scale/error_lanes-inl.h"
 #include "scale/gguf_lanes-inl.h"
 #include "scale/half_quotients-inl.h"
+#include "scale/integer_cells-inl.h"
 #include "scale/largest-inl.h"
 #include "scale/magnitude_rows-inl.h"
 #include "scale/packed_quotients-inl.h"
@@ -338,6 +339,7 @@ const CellLanes* TargetLanes() {
                             .look_up = &LookUpRowsOfCells,
                             .fill_with_products = &FillRowsWithProducts};
     filled.multiply_integers = &MultiplyIntegers;
+    filled.scale_integers = &ScaleIntegers;
     filled.divide_to_integers = &DivideToPackedIntegers;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;
@@ -381,7 +383,8 @@ const CellLanes* FindCellLanes(Target target) {
   const core::Kernels* const kernels = core::FindKernels(target);
   if (kernels == nullptr) return nullptr;
   return [&]<std::size_t... kBit>(std::index_sequence<kBit...>) {
-    const std::int64_t supported = core::SupportedTargets();
+    // Asking a processor takes longer than many calls do.
+    static const std::int64_t supported = core::SupportedTargets();
     const CellLanes* found = nullptr;
     (TakeIfIts<kBit>(kernels->target, supported, &found), ...);
     return found;

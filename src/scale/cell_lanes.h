@@ -11,6 +11,7 @@
 
 #include "scale/error_lanes.h"
 #include "scale/gguf_lanes.h"
+#include "scale/integer_cells.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::scale {
@@ -106,6 +107,11 @@ struct CellLanes {
   // The magnitudes of factors are at least 2^-100, but to float32. Null where tables are faster.
   void (*multiply_integers)(const std::byte* codes, std::size_t n, const float* factors,
                             const CellsInOrder& cells, DataType to, std::byte* out);
+  // out[i] = codes[i] * its cell's factor + its cell's offset, which are float32s, rounded once to
+  // float32, bfloat16 or float16. Null where the target is no faster with it.
+  void (*scale_integers)(const std::byte* codes, std::size_t n, CodeRange range,
+                         const float* factors, const float* offsets, const CellsInOrder& cells,
+                         DataType to, std::byte* out);
   // Quotients of float32, or of bfloat16: x[i] * its cell's factor, where that is far from a tie,
   // the factor being the nearest float32 to numerator / divisor; else what x[i] * numerator /
   // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.

@@ -1,13 +1,18 @@
-// Each type's formula over one block, in loops that compilers turn into lanes. Products of a
-// float16 and the small integers that it scales have at most 24 significant bits, so they are exact
-// in float32; sums of two are exact in double.
+// Each type's formula over one block, in loops that compilers turn into lanes: of most types its
+// integers, and what they are multiplied by and added to. Products of a float16 and the small
+// integers that it scales have at most 24 significant bits, so they are exact in float32; sums of
+// two are exact in double.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/gguf_blocks.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 namespace tensorcast::scale {
 namespace {
@@ -17,191 +22,212 @@ using Byte = std::uint8_t;
 
 inline unsigned Word(const Byte* b) { return b[0] | static_cast<unsigned>(b[1]) << 8; }
 
-// A float16, which every T holds.
-template <class T> T Half(const Byte* b) {
-  const std::uint32_t code = Word(b), exponent = code >> 10 & 0x1F, digits = code & 0x3FF;
-  float value;
-  if (exponent == 0) {
-    value = static_cast<float>(digits) * 0x1p-24f;
-  } else {
-    const std::uint32_t biased = exponent == 0x1F ? 0xFF : exponent + (127 - 15);
-    value = std::bit_cast<float>(biased << 23 | digits << 13);
-  }
-  return static_cast<T>((code & 0x8000) != 0 ? -value : value);
+// A float16. By 2^112 its exponents are a float32's, of a subnormal one as well.
+inline float Half(const Byte* b) {
+  const std::uint32_t code = Word(b), magnitude = code & 0x7FFF;
+  const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  const std::uint32_t infinite = magnitude >= 0x7C00 ? 0x7F800000 : 0;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | infinite |
+                              (code & 0x8000) << 16);
 }
 
-template <class T> T Number(int n) { return static_cast<T>(n); }
+// Calls one(k) for each k below kCount, as a constant: shifts by such are those of whole vectors.
+template <int kCount, class One> void ForEachConstant(const One& one) {
+  [&]<int... k>(std::integer_sequence<int, k...>) { (one(std::integral_constant<int, k>()), ...); }
+  (std::make_integer_sequence<int, kCount>());
+}
+
+// Where a block of integers goes. A type whose values are products leaves the offsets alone. Taken
+// by value: what codes are written to might else be these pointers, for all a compiler knows.
+struct Cells {
+  std::int8_t* codes;
+  float* factors;
+  float* offsets;
+};
 
 // ------------------------------------------------------------------------- blocks of 32 values
 
 // Codes of four bits, the low halves of all bytes first; and a fifth bit of each, which stands in
 // the 32 from `high` on.
-template <int kSubtracted, class T> void Nibbles32(const Byte* codes, T d, T* values) {
-  for (int i = 0; i < 16; ++i) values[i] = d * Number<T>((codes[i] & 15) - kSubtracted);
-  for (int i = 0; i < 16; ++i) values[16 + i] = d * Number<T>((codes[i] >> 4) - kSubtracted);
+template <int kSubtracted> void Nibbles32(const Byte* from, std::int8_t* codes) {
+  Byte both[16];  // which no code that is written can change
+  std::memcpy(both, from, sizeof(both));
+  for (int i = 0; i < 16; ++i) codes[i] = static_cast<std::int8_t>((both[i] & 15) - kSubtracted);
+  for (int i = 0; i < 16; ++i) {
+    codes[16 + i] = static_cast<std::int8_t>((both[i] >> 4) - kSubtracted);
+  }
 }
-template <int kSubtracted, class T>
-void FiveBits32(const Byte* high, const Byte* codes, T d, T* values) {
+template <int kSubtracted> void FiveBits32(const Byte* high, const Byte* from, std::int8_t* codes) {
   const std::uint32_t bits = Word(high) | Word(high + 2) << 16;
   for (int i = 0; i < 16; ++i) {
-    const int top = static_cast<int>(bits >> i & 1) << 4;
-    values[i] = d * Number<T>(((codes[i] & 15) | top) - kSubtracted);
-  }
-  for (int i = 0; i < 16; ++i) {
-    const int top = static_cast<int>(bits >> (16 + i) & 1) << 4;
-    values[16 + i] = d * Number<T>(((codes[i] >> 4) | top) - kSubtracted);
+    const int low_top = static_cast<int>(bits >> i & 1) << 4;
+    const int high_top = static_cast<int>(bits >> (16 + i) & 1) << 4;
+    codes[i] = static_cast<std::int8_t>(((from[i] & 15) | low_top) - kSubtracted);
+    codes[16 + i] = static_cast<std::int8_t>(((from[i] >> 4) | high_top) - kSubtracted);
   }
 }
 
 struct Q4_0 {
-  static constexpr int kValues = 32, kBytes = 18;
+  static constexpr int kValues = 32, kBytes = 18, kCell = 32;
   static constexpr int kScales[] = {0};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    Nibbles32<8>(b + 2, Half<T>(b), values);
+  static constexpr CodeRange kRange = CodeRange::kInt4;
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b);
+    Nibbles32<8>(b + 2, to.codes);
   }
 };
 
 struct Q4_1 {
-  static constexpr int kValues = 32, kBytes = 20;
+  static constexpr int kValues = 32, kBytes = 20, kCell = 32;
   static constexpr int kScales[] = {0, 2};
-  static constexpr bool kIsSum = true;
-  template <class T> static void Decode(const Byte* b, T* values) {
-    Nibbles32<0>(b + 4, Half<T>(b), values);
-    const T least = Half<T>(b + 2);
-    for (int i = 0; i < kValues; ++i) values[i] += least;
+  static constexpr CodeRange kRange = CodeRange::kUint4;
+  static constexpr int kMostOfSum = 15;
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b);
+    to.offsets[0] = Half(b + 2);
+    Nibbles32<0>(b + 4, to.codes);
   }
 };
 
 struct Q5_0 {
-  static constexpr int kValues = 32, kBytes = 22;
+  static constexpr int kValues = 32, kBytes = 22, kCell = 32;
   static constexpr int kScales[] = {0};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    FiveBits32<16>(b + 2, b + 6, Half<T>(b), values);
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b);
+    FiveBits32<16>(b + 2, b + 6, to.codes);
   }
 };
 
 struct Q5_1 {
-  static constexpr int kValues = 32, kBytes = 24;
+  static constexpr int kValues = 32, kBytes = 24, kCell = 32;
   static constexpr int kScales[] = {0, 2};
-  static constexpr bool kIsSum = true;
-  template <class T> static void Decode(const Byte* b, T* values) {
-    FiveBits32<0>(b + 4, b + 8, Half<T>(b), values);
-    const T least = Half<T>(b + 2);
-    for (int i = 0; i < kValues; ++i) values[i] += least;
+  static constexpr int kMostOfSum = 31;
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b);
+    to.offsets[0] = Half(b + 2);
+    FiveBits32<0>(b + 4, b + 8, to.codes);
   }
 };
 
 struct Q8_0 {
-  static constexpr int kValues = 32, kBytes = 34;
+  static constexpr int kValues = 32, kBytes = 34, kCell = 32;
   static constexpr int kScales[] = {0};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b);
-    for (int i = 0; i < kValues; ++i) values[i] = d * Number<T>(static_cast<std::int8_t>(b[2 + i]));
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b);
+    std::memcpy(to.codes, b + 2, kValues);
   }
 };
 
 // ------------------------------------------------------------------------ blocks of 256 values
 
 struct Q2_K {
-  static constexpr int kValues = 256, kBytes = 84;
+  static constexpr int kValues = 256, kBytes = 84, kCell = 16;
   static constexpr int kScales[] = {80, 82};
-  static constexpr bool kIsSum = true;
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b + 80), least = Half<T>(b + 82);
+  static constexpr CodeRange kRange = CodeRange::kUint4;
+  static constexpr int kMostOfSum = 3;
+  static void Unpack(const Byte* b, Cells to) {
+    const float d = Half(b + 80), least = Half(b + 82);
     for (int k = 0; k < 16; ++k) {
-      const T scale = d * Number<T>(b[k] & 15), minimum = least * Number<T>(b[k] >> 4);
-      const Byte* const codes = b + 16 + 32 * (k / 8) + 16 * (k % 2);
-      const int shift = 2 * (k / 2 % 4);
-      for (int l = 0; l < 16; ++l) {
-        values[16 * k + l] = scale * Number<T>(codes[l] >> shift & 3) - minimum;
-      }
+      to.factors[k] = d * static_cast<float>(b[k] & 15);
+      to.offsets[k] = -(least * static_cast<float>(b[k] >> 4));
     }
+    ForEachConstant<8>([&](auto k) {
+      const Byte* const from = b + 16 + 32 * (k / 4);
+      for (int l = 0; l < 32; ++l) {
+        to.codes[32 * k + l] = static_cast<std::int8_t>(from[l] >> 2 * (k % 4) & 3);
+      }
+    });
   }
 };
 
 struct Q3_K {
-  static constexpr int kValues = 256, kBytes = 110;
+  static constexpr int kValues = 256, kBytes = 110, kCell = 16;
   static constexpr int kScales[] = {108};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b + 108);
+  static constexpr CodeRange kRange = CodeRange::kInt4;
+  static void Unpack(const Byte* b, Cells to) {
+    const float d = Half(b + 108);
     const Byte* const scales = b + 96;
     for (int k = 0; k < 16; ++k) {
       const int low = k < 8 ? scales[k] & 15 : scales[k - 8] >> 4;
       const int high = scales[8 + k % 4] >> 2 * (k / 4) & 3;
-      const T scale = d * Number<T>((low | high << 4) - 32);
-      const Byte* const codes = b + 32 + 32 * (k / 8) + 16 * (k % 2);
-      const Byte* const tops = b + 16 * (k % 2);
-      const int shift = 2 * (k / 2 % 4), bit = k / 2;
-      for (int l = 0; l < 16; ++l) {
-        const int code = (codes[l] >> shift & 3) + 4 * (tops[l] >> bit & 1) - 4;
-        values[16 * k + l] = scale * Number<T>(code);
-      }
+      to.factors[k] = d * static_cast<float>((low | high << 4) - 32);
     }
+    ForEachConstant<8>([&](auto k) {
+      const Byte* const from = b + 32 + 32 * (k / 4);
+      for (int l = 0; l < 32; ++l) {
+        const int code = ((from[l] >> 2 * (k % 4) & 3) | (b[l] >> k & 1) << 2) - 4;
+        to.codes[32 * k + l] = static_cast<std::int8_t>(code);
+      }
+    });
   }
 };
 
-// Scales and minima of six bits, of eight groups of 32, in twelve bytes.
-struct SixBits {
-  int scale, minimum;
-};
-inline SixBits SixBitsOf(const Byte* b, int k) {
-  if (k < 4) return {b[k] & 63, b[k + 4] & 63};
-  return {(b[k + 4] & 15) | (b[k - 4] >> 6) << 4, (b[k + 4] >> 4) | (b[k] >> 6) << 4};
+// Scales and minima of six bits, of eight groups of 32, in twelve bytes: four at once.
+inline void SixBits(const Byte* b, float d, float least, Cells to) {
+  constexpr std::uint32_t kLowFour = 0x0F0F0F0F, kSix = 0x3F3F3F3F, kTopTwo = 0x30303030;
+  std::uint32_t words[3];
+  std::memcpy(words, b, sizeof(words));
+  const std::uint32_t scales[2] = {words[0] & kSix,
+                                   (words[2] & kLowFour) | (words[0] >> 2 & kTopTwo)};
+  const std::uint32_t minima[2] = {words[1] & kSix,
+                                   (words[2] >> 4 & kLowFour) | (words[1] >> 2 & kTopTwo)};
+  Byte scale[8], minimum[8];
+  std::memcpy(scale, scales, sizeof(scale));
+  std::memcpy(minimum, minima, sizeof(minimum));
+  for (int k = 0; k < 8; ++k) to.factors[k] = d * static_cast<float>(scale[k]);
+  for (int k = 0; k < 8; ++k) to.offsets[k] = -(least * static_cast<float>(minimum[k]));
 }
 
 struct Q4_K {
-  static constexpr int kValues = 256, kBytes = 144;
+  static constexpr int kValues = 256, kBytes = 144, kCell = 32;
   static constexpr int kScales[] = {0, 2};
-  static constexpr bool kIsSum = true;
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b), least = Half<T>(b + 2);
-    for (int k = 0; k < 8; ++k) {
-      const SixBits six = SixBitsOf(b + 4, k);
-      const T scale = d * Number<T>(six.scale), minimum = least * Number<T>(six.minimum);
-      const Byte* const codes = b + 16 + 32 * (k / 2);
-      const int shift = 4 * (k % 2);
+  static constexpr CodeRange kRange = CodeRange::kUint4;
+  static constexpr int kMostOfSum = 15;
+  static void Unpack(const Byte* b, Cells to) {
+    SixBits(b + 4, Half(b), Half(b + 2), to);
+    for (int k = 0; k < 4; ++k) {
+      const Byte* const from = b + 16 + 32 * k;
       for (int l = 0; l < 32; ++l) {
-        values[32 * k + l] = scale * Number<T>(codes[l] >> shift & 15) - minimum;
+        to.codes[64 * k + l] = static_cast<std::int8_t>(from[l] & 15);
+        to.codes[64 * k + 32 + l] = static_cast<std::int8_t>(from[l] >> 4);
       }
     }
   }
 };
 
 struct Q5_K {
-  static constexpr int kValues = 256, kBytes = 176;
+  static constexpr int kValues = 256, kBytes = 176, kCell = 32;
   static constexpr int kScales[] = {0, 2};
-  static constexpr bool kIsSum = true;
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b), least = Half<T>(b + 2);
-    for (int k = 0; k < 8; ++k) {
-      const SixBits six = SixBitsOf(b + 4, k);
-      const T scale = d * Number<T>(six.scale), minimum = least * Number<T>(six.minimum);
-      const Byte *const codes = b + 48 + 32 * (k / 2), *const tops = b + 16;
-      const int shift = 4 * (k % 2);
+  static constexpr int kMostOfSum = 31;
+  static void Unpack(const Byte* b, Cells to) {
+    SixBits(b + 4, Half(b), Half(b + 2), to);
+    ForEachConstant<8>([&](auto k) {
+      const Byte *const from = b + 48 + 32 * (k / 2), *const tops = b + 16;
       for (int l = 0; l < 32; ++l) {
-        const int code = (codes[l] >> shift & 15) | (tops[l] >> k & 1) << 4;
-        values[32 * k + l] = scale * Number<T>(code) - minimum;
+        const int code = (from[l] >> 4 * (k % 2) & 15) | (tops[l] >> k & 1) << 4;
+        to.codes[32 * k + l] = static_cast<std::int8_t>(code);
       }
-    }
+    });
   }
 };
 
 struct Q6_K {
-  static constexpr int kValues = 256, kBytes = 210;
+  static constexpr int kValues = 256, kBytes = 210, kCell = 16;
   static constexpr int kScales[] = {208};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b + 208);
+  static void Unpack(const Byte* b, Cells to) {
+    const float d = Half(b + 208);
     for (int k = 0; k < 16; ++k) {
-      const int half = k / 8, quarter = k / 2 % 4, side = k % 2;
-      const T scale = d * Number<T>(static_cast<std::int8_t>(b[192 + k]));
-      const Byte* const codes = b + 64 * half + 32 * (quarter % 2) + 16 * side;
-      const Byte* const tops = b + 128 + 32 * half + 16 * side;
-      const int shift = 4 * (quarter / 2), top_shift = 2 * quarter;
-      for (int l = 0; l < 16; ++l) {
-        const int code = (codes[l] >> shift & 15) | (tops[l] >> top_shift & 3) << 4;
-        values[16 * k + l] = scale * Number<T>(code - 32);
-      }
+      to.factors[k] = d * static_cast<float>(static_cast<std::int8_t>(b[192 + k]));
     }
+    ForEachConstant<8>([&](auto k) {
+      constexpr int kHalf = k / 4, kQuarter = k % 4;
+      const Byte* const from = b + 64 * kHalf + 32 * (kQuarter % 2);
+      const Byte* const tops = b + 128 + 32 * kHalf;
+      for (int l = 0; l < 32; ++l) {
+        const int low = from[l] >> 4 * (kQuarter / 2) & 15, top = tops[l] >> 2 * kQuarter & 3;
+        to.codes[32 * k + l] = static_cast<std::int8_t>((low | top << 4) - 32);
+      }
+    });
   }
 };
 
@@ -213,32 +239,37 @@ constexpr float kE2M1[16] = {0.f,  0.5f,  1.f,  1.5f,  2.f,  3.f,  4.f,  6.f,
                              -0.f, -0.5f, -1.f, -1.5f, -2.f, -3.f, -4.f, -6.f};
 
 // kHalf codes of low nibbles and as many of high ones, by a table of what each stands for.
-template <int kHalf, class T, class Table>
-void LookUpNibbles(const Byte* codes, T scale, const Table& table, T* values) {
+template <int kHalf, class Value>
+void LookUpNibbles(const Byte* codes, const Value* table, Value* values) {
+  for (int i = 0; i < kHalf; ++i) values[i] = table[codes[i] & 15];
+  for (int i = 0; i < kHalf; ++i) values[kHalf + i] = table[codes[i] >> 4];
+}
+template <int kHalf, class T> void ScaleE2M1(const Byte* codes, T scale, T* values) {
   T scaled[16];
-  for (int i = 0; i < 16; ++i) scaled[i] = scale * static_cast<T>(table[i]);
-  for (int i = 0; i < kHalf; ++i) values[i] = scaled[codes[i] & 15];
-  for (int i = 0; i < kHalf; ++i) values[kHalf + i] = scaled[codes[i] >> 4];
+  for (int i = 0; i < 16; ++i) scaled[i] = scale * static_cast<T>(kE2M1[i]);
+  LookUpNibbles<kHalf>(codes, scaled, values);
 }
 
 struct IQ4_NL {
-  static constexpr int kValues = 32, kBytes = 18;
+  static constexpr int kValues = 32, kBytes = 18, kCell = 32;
   static constexpr int kScales[] = {0};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    LookUpNibbles<16>(b + 2, Half<T>(b), kNonLinear, values);
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b);
+    LookUpNibbles<16>(b + 2, kNonLinear, to.codes);
   }
 };
 
 struct IQ4_XS {
-  static constexpr int kValues = 256, kBytes = 136;
+  static constexpr int kValues = 256, kBytes = 136, kCell = 32;
   static constexpr int kScales[] = {0};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b);
+  static void Unpack(const Byte* b, Cells to) {
+    const float d = Half(b);
     const unsigned high = Word(b + 2);
     for (int k = 0; k < 8; ++k) {
       const int low = b[4 + k / 2] >> 4 * (k % 2) & 15;
       const int scale = (low | static_cast<int>(high >> 2 * k & 3) << 4) - 32;
-      LookUpNibbles<16>(b + 8 + 16 * k, d * Number<T>(scale), kNonLinear, values + 32 * k);
+      to.factors[k] = d * static_cast<float>(scale);
+      LookUpNibbles<16>(b + 8 + 16 * k, kNonLinear, to.codes + 32 * k);
     }
   }
 };
@@ -251,7 +282,7 @@ struct MXFP4 {
         b[0] == 0xFF
             ? std::numeric_limits<T>::quiet_NaN()
             : static_cast<T>(std::bit_cast<double>((b[0] + std::uint64_t{1023 - 127}) << 52));
-    LookUpNibbles<16>(b + 1, scale, kE2M1, values);
+    ScaleE2M1<16>(b + 1, scale, values);
   }
   // The largest values of the largest scales are beyond float32.
   static bool IsFloat(const Byte* b) { return b[0] < 0xFD || b[0] == 0xFF; }
@@ -278,8 +309,7 @@ struct NVFP4 {
   static constexpr int kValues = 64, kBytes = 36;
   template <class T> static void Decode(const Byte* b, T* values) {
     for (int k = 0; k < 4; ++k) {
-      LookUpNibbles<8>(b + 4 + 8 * k, static_cast<T>(kUnsignedE4M3.values[b[k]]), kE2M1,
-                       values + 16 * k);
+      ScaleE2M1<8>(b + 4 + 8 * k, static_cast<T>(kUnsignedE4M3.values[b[k]]), values + 16 * k);
     }
   }
   static bool HasNan(const Byte*) { return false; }
@@ -288,61 +318,64 @@ struct NVFP4 {
 // --------------------------------------------------------------------------- trits and bits
 
 // Five trits in a byte, the first most significant: t = (code * 3^e mod 256) * 3 / 256.
-template <int kBytesOfCodes, int kTrits, class T> void Trits(const Byte* codes, T d, T* values) {
+template <int kBytesOfCodes, int kTrits> void Trits(const Byte* from, std::int8_t* codes) {
   int power = 1;
   for (int e = 0; e < kTrits; ++e) {
     for (int i = 0; i < kBytesOfCodes; ++i) {
-      const int trit = (codes[i] * power & 0xFF) * 3 >> 8;
-      values[e * kBytesOfCodes + i] = Number<T>(trit - 1) * d;
+      const int trit = (from[i] * power & 0xFF) * 3 >> 8;
+      codes[e * kBytesOfCodes + i] = static_cast<std::int8_t>(trit - 1);
     }
     power = power * 3 & 0xFF;
   }
 }
 
 struct TQ1_0 {
-  static constexpr int kValues = 256, kBytes = 54;
+  static constexpr int kValues = 256, kBytes = 54, kCell = 256;
   static constexpr int kScales[] = {52};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b + 52);
-    Trits<32, 5>(b, d, values);
-    Trits<16, 5>(b + 32, d, values + 160);
-    Trits<4, 4>(b + 48, d, values + 240);
+  static constexpr CodeRange kRange = CodeRange::kInt4;
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b + 52);
+    Trits<32, 5>(b, to.codes);
+    Trits<16, 5>(b + 32, to.codes + 160);
+    Trits<4, 4>(b + 48, to.codes + 240);
   }
 };
 
 struct TQ2_0 {
-  static constexpr int kValues = 256, kBytes = 66;
+  static constexpr int kValues = 256, kBytes = 66, kCell = 256;
   static constexpr int kScales[] = {64};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b + 64);
-    for (int k = 0; k < 8; ++k) {
-      const Byte* const codes = b + 32 * (k / 4);
-      const int shift = 2 * (k % 4);
+  static constexpr CodeRange kRange = CodeRange::kInt4;
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b + 64);
+    ForEachConstant<8>([&](auto k) {
+      const Byte* const from = b + 32 * (k / 4);
       for (int l = 0; l < 32; ++l) {
-        values[32 * k + l] = Number<T>((codes[l] >> shift & 3) - 1) * d;
+        to.codes[32 * k + l] = static_cast<std::int8_t>((from[l] >> 2 * (k % 4) & 3) - 1);
       }
-    }
+    });
   }
 };
 
 struct Q1_0 {
-  static constexpr int kValues = 128, kBytes = 18;
+  static constexpr int kValues = 128, kBytes = 18, kCell = 128;
   static constexpr int kScales[] = {0};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b);
+  static constexpr CodeRange kRange = CodeRange::kInt4;
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b);
     for (int i = 0; i < kValues; ++i) {
-      values[i] = d * Number<T>((b[2 + i / 8] >> i % 8 & 1) * 2 - 1);
+      to.codes[i] = static_cast<std::int8_t>((b[2 + i / 8] >> i % 8 & 1) * 2 - 1);
     }
   }
 };
 
 struct Q2_0 {
-  static constexpr int kValues = 64, kBytes = 18;
+  static constexpr int kValues = 64, kBytes = 18, kCell = 64;
   static constexpr int kScales[] = {0};
-  template <class T> static void Decode(const Byte* b, T* values) {
-    const T d = Half<T>(b);
+  static constexpr CodeRange kRange = CodeRange::kInt4;
+  static void Unpack(const Byte* b, Cells to) {
+    to.factors[0] = Half(b);
     for (int i = 0; i < kValues; ++i) {
-      values[i] = Number<T>((b[2 + i / 4] >> 2 * (i % 4) & 3) - 1) * d;
+      to.codes[i] = static_cast<std::int8_t>((b[2 + i / 4] >> 2 * (i % 4) & 3) - 1);
     }
   }
 };
@@ -377,10 +410,42 @@ template <class Type> bool AreFloats(const std::byte* blocks, std::size_t n) {
   return are_all;
 }
 
+template <class Type> constexpr bool kIsSum = requires { Type::kMostOfSum; };
+
+template <class Type>
+void Unpack(const std::byte* blocks, std::size_t n, std::int8_t* codes, float* factors,
+            float* offsets) {
+  constexpr std::size_t kCells = Type::kValues / Type::kCell;
+  if constexpr (!kIsSum<Type>) std::fill_n(offsets, n * kCells, kNoOffset);
+  const auto* b = reinterpret_cast<const Byte*>(blocks);
+  for (std::size_t i = 0; i < n; ++i) {
+    Type::Unpack(b + i * Type::kBytes,
+                 {codes + i * Type::kValues, factors + i * kCells, offsets + i * kCells});
+  }
+}
+
+template <class Type, class T> void DecodeBlock(const Byte* b, T* values) {
+  if constexpr (requires { Type::Decode(b, values); }) {
+    Type::Decode(b, values);
+  } else {
+    constexpr int kCells = Type::kValues / Type::kCell;
+    std::int8_t codes[Type::kValues];
+    float factors[kCells], offsets[kCells];
+    Type::Unpack(b, {codes, factors, offsets});
+    for (int cell = 0; cell < kCells; ++cell) {
+      const T factor = static_cast<T>(factors[cell]);
+      for (int i = Type::kCell * cell; i < Type::kCell * (cell + 1); ++i) {
+        values[i] = static_cast<T>(codes[i]) * factor;
+        if constexpr (kIsSum<Type>) values[i] += static_cast<T>(offsets[cell]);
+      }
+    }
+  }
+}
+
 template <class Type, class T> void Decode(const std::byte* blocks, std::size_t n, T* values) {
   const auto* b = reinterpret_cast<const Byte*>(blocks);
   for (std::size_t i = 0; i < n; ++i, b += Type::kBytes, values += Type::kValues) {
-    Type::Decode(b, values);
+    DecodeBlock<Type>(b, values);
     if (OddScaleOf<Type>(b) != OddScale::kNone) {
       for (int k = 0; k < Type::kValues; ++k) {
         if (std::isnan(values[k])) values[k] = std::numeric_limits<T>::quiet_NaN();
@@ -392,9 +457,15 @@ template <class Type, class T> void Decode(const std::byte* blocks, std::size_t 
 template <class Type> constexpr GgufBlocks RowOf(std::string_view name) {
   GgufBlocks row = {name, Type::kValues, Type::kBytes};
   row.to_doubles = &Decode<Type, double>;
-  if constexpr (!requires { Type::kIsSum; }) {
+  if constexpr (!kIsSum<Type>) {
     row.to_floats = &Decode<Type, float>;
     row.are_floats = &AreFloats<Type>;
+  }
+  if constexpr (requires { Type::kCell; }) {
+    row.unpack = &Unpack<Type>;
+    row.cell = Type::kCell;
+    if constexpr (requires { Type::kRange; }) row.range = Type::kRange;
+    if constexpr (kIsSum<Type>) row.most_of_sum = Type::kMostOfSum;
   }
   row.odd_scale = &OddScaleOfBytes<Type>;
   return row;

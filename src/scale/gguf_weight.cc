@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,8 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "scale/cell_lanes.h"
 #include "scale/code_writer.h"
+#include "scale/integer_cells.h"
 #include "scale/stored_codes.h"
+#include "scale/stretch.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -22,6 +26,8 @@ namespace {
 // Elements of a part: a multiple of every type's block.
 constexpr std::uint64_t kGgufPart = 1 << 16;
 constexpr std::size_t kLargestBlock = 256;  // in elements
+// Integers that are unpacked before any is scaled: whole blocks, in the first-level cache.
+constexpr std::size_t kUnpacked = 2048;
 
 // What the types are called as layouts, and how many bits a code has.
 struct GgufForm {
@@ -116,6 +122,38 @@ class GgufPart final : public PackedWeight::Part {
   void Read(std::uint64_t first, std::span<float> values) const override {
     if (is_float_) return Decode(first, blocks_.to_floats, values);
     Part::Read(first, values);
+  }
+
+  bool Cast(const CastPlan& plan, std::uint64_t first, std::span<std::byte> out) const override {
+    if (blocks_.unpack == nullptr || !scales_.empty() || has_odd_scales_) return false;
+    const CellLanes* const lanes = LanesOfIntegers(plan);
+    if (lanes == nullptr) return false;
+    const auto bytes = static_cast<std::size_t>(FindType(plan.to())->bits) / 8;
+    const auto log2_cell = static_cast<unsigned>(std::countr_zero(blocks_.cell));
+    alignas(64) std::array<std::int8_t, kUnpacked> codes;
+    std::array<float, kUnpacked / kLeastCell> factors, offsets;
+    for (std::uint64_t at = first - begin_; !out.empty();) {
+      const auto skipped = static_cast<std::size_t>(at % blocks_.values);
+      const std::size_t n = std::min(kUnpacked - skipped, out.size() / bytes);
+      const std::size_t count = (skipped + n + blocks_.values - 1) / blocks_.values;
+      blocks_.unpack(bytes_.data() + at / blocks_.values * blocks_.bytes, count, codes.data(),
+                     factors.data(), offsets.data());
+      const auto some = out.first(n * bytes);
+      if (blocks_.most_of_sum == 0 ||
+          AreFloatSums(factors.data(), offsets.data(), count * blocks_.values / blocks_.cell,
+                       static_cast<float>(blocks_.most_of_sum))) {
+        lanes->scale_integers(std::as_bytes(std::span(codes)).data() + skipped, n, blocks_.range,
+                              factors.data(), offsets.data(), {log2_cell, skipped}, plan.to(),
+                              some.data());
+      } else {
+        alignas(64) std::array<double, kUnpacked> values;
+        Decode(begin_ + at, blocks_.to_doubles, std::span(values).first(n));
+        Require(plan.Run(std::as_bytes(std::span(values)), 0, some, 0, n));
+      }
+      out = out.subspan(some.size());
+      at += n;
+    }
+    return true;
   }
 
  private:

@@ -14,8 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/fp_environment.h"
 #include "core/round_to_odd.h"
 #include "files/error.h"
+#include "scale/cell_lanes.h"
+#include "scale/integer_cells.h"
 #include "scale/stored_codes.h"
 #include "scale/stretch.h"
 
@@ -111,7 +114,9 @@ class GroupedRows final : public PackedWeight::Part {
     has_odd_scales_ = has_odd_scales_ || !is_finite;
     is_float_ = rows_.biases.empty()
                     ? rows_.has_sixteen_bits && is_finite && most <= kMostExactScale
-                    : HasFloatSums();
+                    : AreFloatSums(rows_.scales.data(), rows_.biases.data(), rows_.scales.size(),
+                                   static_cast<float>((1 << rows_.lines.bits) - 1));
+    offsets_ = Offsets();
     const DataType type = rows_.lines.bits == 4   ? DataType::kUint4
                           : rows_.lines.bits == 2 ? DataType::kUint2
                                                   : DataType::kUint8;
@@ -150,25 +155,58 @@ class GroupedRows final : public PackedWeight::Part {
     });
   }
 
- private:
-  // Whether float32 holds each q * s + b on the way, too: for every group all of these are
-  // multiples of one power of two, and at most 2^24 times it.
-  bool HasFloatSums() const {
-    const auto lowest = [](float x) {
-      const auto bits = std::bit_cast<std::uint32_t>(x);
-      const std::uint32_t field = bits >> 23 & 0xFF;
-      const std::uint32_t mantissa = (bits & 0x7FFFFF) | (field != 0 ? 0x800000 : 0);
-      return mantissa == 0 ? 255
-                           : static_cast<int>(std::max(field, 1u)) + std::countr_zero(mantissa);
-    };
-    const double most = (1 << rows_.lines.bits) - 1;
-    for (std::size_t i = 0; i < rows_.scales.size(); ++i) {
-      const double size = most * std::fabs(rows_.scales[i]) + std::fabs(rows_.biases[i]);
-      const int bit = std::min(lowest(rows_.scales[i]), lowest(rows_.biases[i]));
-      // NaN fails both.
-      if (!(size <= kMostExactScale) || !(size <= std::ldexp(1.0, bit - 150 + 24))) return false;
-    }
+  bool Cast(const CastPlan& plan, std::uint64_t first, std::span<std::byte> out) const override {
+    if (offsets_.empty()) return false;
+    const CellLanes* const lanes = LanesOfIntegers(plan);
+    if (lanes == nullptr) return false;
+    const auto bytes = static_cast<std::size_t>(FindType(plan.to())->bits) / 8;
+    const bool is_one = rows_.groups == 1;
+    const bool has_tables = rows_.lines.bits == 4 && bytes == 2 && (is_one || rows_.group >= 32);
+    alignas(64) std::array<std::uint8_t, kColumnBlock> unpacked;
+    ForEachStretch(first, out.size() / bytes, [&](const Stretch& stretch) {
+      const std::byte* const line = rows_.lines.Row(static_cast<std::size_t>(stretch.row));
+      const std::byte* codes = line + stretch.column / 2;
+      CodeRange range = CodeRange::kNibbles;
+      if (!has_tables || stretch.column % 2 != 0) {
+        const std::span some = std::span(unpacked).first(stretch.n);
+        UnpackCodes(line, rows_.lines.bits, stretch.column, some);
+        if (AreBytes()) std::ranges::for_each(some, [](std::uint8_t& code) { code ^= 0x80; });
+        codes = std::as_bytes(some).data();
+        range = rows_.lines.bits <= 4 ? CodeRange::kUint4 : CodeRange::kInt8;
+      }
+      CellsInOrder cells;
+      std::uint64_t cell = stretch.row * rows_.groups;
+      if (!is_one) {
+        cell += stretch.column / rows_.group;
+        cells = {static_cast<unsigned>(std::countr_zero(rows_.group)),
+                 static_cast<std::size_t>(stretch.column % rows_.group)};
+      }
+      lanes->scale_integers(codes, stretch.n, range, rows_.scales.data() + cell,
+                            offsets_.data() + cell, cells, plan.to(),
+                            out.data() + stretch.at * bytes);
+    });
     return true;
+  }
+
+ private:
+  // Whether codes have eight bits: lanes take them less 128, as int8.
+  bool AreBytes() const { return rows_.lines.bits == 8; }
+
+  // What lanes add in each cell where they scale integers; empty: they do not.
+  std::vector<float> Offsets() const {
+    const bool has_lanes =
+        rows_.order.empty() &&
+        (rows_.groups == 1 || (rows_.group >= kLeastCell && std::has_single_bit(rows_.group)));
+    if (!is_float_ || !has_lanes) return {};
+    if (!rows_.biases.empty()) return AreBytes() ? std::vector<float>() : rows_.biases;
+    // Of a scale that is not positive a zero may be negative, which a sum's is not.
+    if (has_odd_scales_) return {};
+    const core::FpEnvironment environment;
+    std::vector<float> offsets(rows_.scales.size());
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      offsets[i] = ((AreBytes() ? 128.0f : 0.0f) - ZeroOf(i)) * rows_.scales[i];
+    }
+    return offsets;
   }
 
   // Columns [column, column + n) of a row of the part, to `at` of what is read.
@@ -254,6 +292,7 @@ class GroupedRows final : public PackedWeight::Part {
 
   const LoadedRows rows_;
   bool is_float_ = false, has_odd_scales_ = false, is_packed_type_ = false;
+  std::vector<float> offsets_;
   CastPlan to_float_;  // of the codes
 };
 

@@ -83,6 +83,56 @@ TEST(GgufWeight, AnyStretchIsAsAll) {
   }
 }
 
+// Casts to 16 and 32 bits by every target are those of the exact values, of blocks whose scales are
+// about as large, as quantisers write them, and of any scales.
+TEST(GgufWeight, CastsOfEveryTargetAreOfTheExactValues) {
+  constexpr std::uint64_t kCount = 12 * 1024;
+  constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16};
+  std::mt19937_64 random(6);
+  for (const GgufBlocks& blocks : AllGgufBlocks()) {
+    for (const bool are_alike : {true, false}) {
+      std::vector<std::byte> bytes = Blocks(blocks, kCount / blocks.values, 7);
+      // Upper bytes of scales: those that make a block odd.
+      for (std::size_t at = 0; at < blocks.bytes; ++at) {
+        std::vector<std::byte> one(blocks.bytes);
+        one[at] = std::byte{0x7C};
+        if (!are_alike || blocks.odd_scale(one.data()) == OddScale::kNone) continue;
+        for (std::size_t i = at; i < bytes.size(); i += blocks.bytes) {
+          bytes[i] = static_cast<std::byte>(0x20 + random() % 4 + 0x80 * (random() % 2));
+        }
+      }
+      const Memory memory({bytes});
+      const auto weight = MakeGgufWeight(blocks, {0, kCount});
+      const HeldParts parts(memory);
+      std::vector<double> exact(kCount);
+      parts.Read(*weight, 0, Rounding::kOdd, exact);
+      for (const Target target : Targets()) {
+        for (const DataType to : kTypes) {
+          SCOPED_TRACE(std::string(blocks.type) + " to " + std::string(TypeName(to)) + ", " +
+                       std::string(TargetName(target)) + (are_alike ? ", alike" : ""));
+          CastPlan plan, scalar;
+          ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &plan, target).ok());
+          ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &scalar, Target::kScalar).ok());
+          const std::size_t size = *StorageBytes(to, 1);
+          std::vector<std::byte> expected(kCount * size);
+          ASSERT_TRUE(scalar.Run(std::as_bytes(std::span(exact)), 0, expected, 0, kCount).ok());
+          for (const auto& [first, n] : {std::pair<std::uint64_t, std::uint64_t>{0, kCount},
+                                         {1, 5000},
+                                         {4099, 31},
+                                         {2047, 2},
+                                         {777, kCount - 777}}) {
+            std::vector<std::byte> out(static_cast<std::size_t>(n) * size);
+            parts.Cast(*weight, plan, first, out);
+            ASSERT_TRUE(std::equal(out.begin(), out.end(),
+                                   expected.begin() + static_cast<std::ptrdiff_t>(first * size)))
+                << first << " + " << n;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(GgufWeight, EachMatrixByItsScale) {
   const GgufBlocks& blocks = *FindGgufBlocks("NVFP4");
   constexpr std::uint64_t kExperts = 5, kOfExpert = 3 * 7 * 64, kCount = kExperts * kOfExpert;

@@ -172,6 +172,101 @@ INSTANTIATE_TEST_SUITE_P(GroupedIntegers, SeveralParts,
                                   "Bits" + std::to_string(one.param.bits);
                          });
 
+struct Cast16 {
+  int bits;
+  std::uint64_t columns, group;
+  bool has_zeros, has_biases, has_any_scales;
+};
+
+// Scales of sixteen bits: about as large, with some zero and negative ones among them, or any.
+std::vector<std::uint16_t> HalfScales(std::uint64_t n, bool any, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint16_t> scales(n);
+  for (std::uint16_t& scale : scales) {
+    scale = static_cast<std::uint16_t>(any ? random() & 0xBBFF : 0x2000 + random() % 0x800);
+  }
+  return scales;
+}
+
+// Casts by every target are those of the exact values, which the code of each element gives.
+TEST(GroupedIntegers, CastsOfEveryTargetAreOfTheExactValues) {
+  constexpr std::uint64_t kRows = 32;
+  constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16};
+  for (const Cast16& one :
+       {Cast16{4, 2560, 128, false, false, false}, Cast16{4, 2560, 128, true, false, false},
+        Cast16{4, 96, 32, true, false, false}, Cast16{4, 112, 16, true, false, false},
+        Cast16{4, 2100, 2100, true, false, false}, Cast16{4, 320, 64, false, true, false},
+        Cast16{4, 320, 64, true, false, true}, Cast16{4, 320, 64, false, true, true},
+        Cast16{4, 120, 24, true, false, false}, Cast16{8, 384, 128, true, false, false},
+        Cast16{8, 384, 128, false, true, false}, Cast16{2, 320, 32, true, false, false},
+        Cast16{3, 320, 32, true, false, false}, Cast16{6, 320, 64, false, true, false}}) {
+    IntegerGroups groups;
+    groups.group = one.group;
+    groups.codes = MatrixOf(CodeOrder::kRows, kRows, one.columns, one.bits);
+    const std::uint64_t count = groups.groups();
+    MemoryTensors tensors;
+    const auto words = RandomWords(groups.codes.word_rows * groups.codes.word_columns, 9);
+    const auto scales = HalfScales(kRows * count, one.has_any_scales, 10);
+    const auto biases = HalfScales(kRows * count, one.has_any_scales, 11);
+    groups.codes.tensor = tensors.Add(words);
+    groups.scales = {tensors.Add(scales), DataType::kFloat16, false, count};
+    const CodeMatrix codes = groups.codes;
+    CodeMatrix zeros = MatrixOf(CodeOrder::kRows, kRows, count, one.bits);
+    const auto zero_words = RandomWords(zeros.word_rows * zeros.word_columns, 12);
+    zeros.tensor = tensors.Add(zero_words);
+    if (one.has_zeros) groups.zeros = zeros;
+    if (!one.has_biases) groups.zero = 1;
+    if (one.has_biases) {
+      groups.biases = GroupNumbers{tensors.Add(biases), DataType::kFloat16, false, count};
+    }
+    const auto weight = MakeGroupedIntegers(std::move(groups));
+    const HeldParts parts(tensors);
+
+    const auto half = [](std::uint16_t bits) {
+      double value = 0;
+      EXPECT_TRUE(Cast(DataType::kFloat16, std::as_bytes(std::span(&bits, 1)), DataType::kFloat64,
+                       std::as_writable_bytes(std::span(&value, 1)), 1)
+                      .ok());
+      return value;
+    };
+    const std::uint64_t n = kRows * one.columns;
+    std::vector<double> exact(n);
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const std::uint64_t row = i / one.columns, column = i % one.columns;
+      const std::uint64_t group = column / one.group;
+      int code = static_cast<int>(CodeOf(words, codes, row, column));
+      if (one.has_zeros) code -= static_cast<int>(CodeOf(zero_words, zeros, row, group));
+      if (!one.has_biases) code -= 1;
+      exact[i] = code * half(scales[row * count + group]);
+      if (one.has_biases) exact[i] += half(biases[row * count + group]);
+    }
+    for (const Target target : Targets()) {
+      for (const DataType to : kTypes) {
+        SCOPED_TRACE(std::to_string(one.bits) + " bits, " + std::to_string(one.columns) +
+                     " columns in groups of " + std::to_string(one.group) + " to " +
+                     std::string(TypeName(to)) + ", " + std::string(TargetName(target)));
+        CastPlan plan, scalar;
+        ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &plan, target).ok());
+        ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &scalar, Target::kScalar).ok());
+        const std::size_t size = *StorageBytes(to, 1);
+        std::vector<std::byte> expected(n * size);
+        ASSERT_TRUE(scalar.Run(std::as_bytes(std::span(exact)), 0, expected, 0, n).ok());
+        for (const auto& [first, some] : {std::pair<std::uint64_t, std::uint64_t>{0, n},
+                                          {1, 1999},
+                                          {38, 2000},
+                                          {95, 2},
+                                          {1024, n - 1024}}) {
+          std::vector<std::byte> out(static_cast<std::size_t>(some) * size);
+          parts.Cast(*weight, plan, first, out);
+          ASSERT_TRUE(std::equal(out.begin(), out.end(),
+                                 expected.begin() + static_cast<std::ptrdiff_t>(first * size)))
+              << first << " + " << some;
+        }
+      }
+    }
+  }
+}
+
 TEST(GroupedIntegers, RefuseWhatTheIndexLeavesOutOrExceeds) {
   struct Case {
     std::vector<std::int32_t> order;
