@@ -189,37 +189,40 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
   return rows;
 }
 
-// The same for floats of six bits: `count` is 2 where negative codes follow from positive ones.
-CodeRows FindSixBitRows(const TypeInfo& to, const std::uint8_t* of_code) {
+// The same for floats of six bits, of results of any width, whose last byte the sign is in: `count`
+// is 2 where negative codes follow from positive ones.
+CodeRows FindSixBitRows(const TypeInfo& to, const std::uint64_t* of_code) {
   CodeRows rows;
   rows.index = CodeRows::Index::kMagnitude;
-  std::copy_n(of_code, 32, rows.results);
+  for (unsigned i = 0; i < 32; ++i) rows.results[i] = static_cast<std::uint8_t>(of_code[i]);
   const auto all = [&to, of_code](const auto& follows) {
     for (unsigned i = 0; i < 32; ++i) {
       if (of_code[i + 32] != (follows(of_code[i]) & detail::LowMask(to.bits))) return false;
     }
     return true;
   };
-  const auto found = [&rows](CodeRows::Sign sign, unsigned negative) {
+  const auto found = [&rows](CodeRows::Sign sign, std::uint64_t negative) {
     rows.count = 2;
     rows.sign = sign;
     rows.negative = static_cast<std::uint8_t>(negative);
     return rows;
   };
   using Sign = CodeRows::Sign;
-  const auto sign_bit = static_cast<unsigned>(detail::SignBit(to));
-  if (all([](unsigned result) { return result; })) return found(Sign::kIgnored, 0);
-  if (all([=](unsigned result) { return result ^ sign_bit; })) {
+  const std::uint64_t sign_bit = detail::SignBit(to);
+  if (all([](std::uint64_t result) { return result; })) return found(Sign::kIgnored, 0);
+  if (all([=](std::uint64_t result) { return result ^ sign_bit; })) {
     return found(Sign::kFlips, 0);
   }
-  if (to.bits == 8 && all([=](unsigned result) { return result == 0 ? 0 : result ^ sign_bit; })) {
+  if (to.bits == 8 && all([=](std::uint64_t result) {
+        return result == 0 ? std::uint64_t{0} : result ^ sign_bit;
+      })) {
     return found(Sign::kFlipsUnlessZero, 0);
   }
-  if (of_code[0] == 0 && all([](unsigned result) { return 256 - result; })) {
+  if (of_code[0] == 0 && all([](std::uint64_t result) { return 0 - result; })) {
     return found(Sign::kNegates, 0);
   }
-  const unsigned negative = of_code[32];
-  if (all([=](unsigned) { return negative; })) return found(Sign::kReplaces, negative);
+  const std::uint64_t negative = of_code[32];
+  if (all([=](std::uint64_t) { return negative; })) return found(Sign::kReplaces, negative);
   return rows;
 }
 
@@ -386,7 +389,7 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
   if (from.bits == 8) table->powers_from = FindPowers(results, to.bits);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);
-  if (from.bits == 6 && to.bits <= 8) table->rows = FindSixBitRows(to, table->bytes[0]);
+  if (from.bits == 6) table->rows = FindSixBitRows(to, results);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ struct CodeTable {
   alignas(64) std::uint8_t bytes[8][256] = {};
   alignas(64) std::uint64_t results[256] = {};  // the same as numbers
   Extension extension = Extension::kNone;
-  CodeRows rows;  // of bytes[0], where it is the whole result
+  CodeRows rows;  // of bytes[0], where it is the whole result; of six bits, of whole results
   CodeSums sums;  // of codes of eight bits
   // Where a result of eight bits is 1 if some bit of the code's under this mask is set, and else 0.
   std::uint8_t truth_mask = 0;

@@ -12,8 +12,10 @@
 
 // g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
 #if HWY_TARGET != HWY_SCALAR
+#include "core/bool_steps-inl.h"
 #include "core/float_steps-inl.h"
 #include "core/integer_steps-inl.h"
+#include "core/joined_steps-inl.h"
 #include "core/stages-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,20 +27,6 @@ template <DataType kType>
 inline constexpr bool kBelow2To31 =
     (1 << detail::Row(kType).exponent_bits) - detail::Row(kType).bias <= 31;
 
-// Every byte but zero is one.
-template <DataType kTo> HWY_INLINE void BoolStep(const std::byte* in, std::byte* out) {
-  using Code = CodeOf<kTo>;
-  constexpr auto kOne = static_cast<Code>(
-      detail::CastCode(detail::Row(DataType::kBool), detail::Row(kTo), 1, CastOptions{}));
-  const hn::ScalableTag<Code> d;
-  for (std::size_t i = 0; i < sizeof(Code); ++i) {
-    const auto code =
-        hn::PromoteTo(d, Load(Like<std::uint8_t, decltype(d)>(), in + i * hn::Lanes(d)));
-    Store(hn::IfThenZeroElse(hn::Eq(code, hn::Zero(d)), hn::Set(d, kOne)), d,
-          out + i * HWY_MAX_BYTES);
-  }
-}
-
 constexpr bool IsUint8ToNarrow(const TypeInfo& from, const TypeInfo& to) {
   return HWY_TARGET == HWY_AVX2 && from.type == DataType::kUint8 && to.is_float() && to.bits == 8 &&
          to.has_zero;
@@ -48,8 +36,9 @@ template <DataType kFrom, DataType kTo>
 HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from = detail::Row(kFrom);
   constexpr const TypeInfo& to = detail::Row(kTo);
-  if constexpr (kFrom == DataType::kBool && to.bits <= 32) {
-    BoolStep<kTo>(in, out);
+  if constexpr (kFrom == DataType::kBool && (to.bits <= 32 || HWY_TARGET == HWY_AVX2)) {
+    constexpr auto kOne = static_cast<CodeOf<kTo>>(detail::CastCode(from, to, 1, CastOptions{}));
+    BoolStep<CodeOf<kTo>, kOne>(in, out);
 #if HWY_TARGET == HWY_AVX2
   } else if constexpr (IsUint8ToNarrow(from, to)) {
     Uint8ToNarrowStep<kTo>(in, out, args);
@@ -115,9 +104,23 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
 
 template <DataType kFrom, DataType kTo>
 void DirectStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  constexpr int kInBits = detail::Row(kFrom).bits, kOutBits = detail::Row(kTo).bits;
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (IsJoined(detail::Row(kFrom), detail::Row(kTo))) {
+    constexpr std::size_t kMany = 2 * kElements;
+    const std::size_t many = n / kMany * kMany;
+    const auto joined = [&args](const std::byte* from, std::byte* to)
+                            TENSORCAST_INLINED { JoinedStep<kFrom, kTo>(from, to, args); };
+    if (many != 0) ForEachStep<kInBits, kOutBits, kMany>(in, out, many, joined);
+    if (many == n) return;
+    in += many * kInBits / 8;
+    out += many * kOutBits / 8;
+    n -= many;
+  }
+#endif
   const auto step = [&args](const std::byte* from, std::byte* to)
                         TENSORCAST_INLINED { Step<kFrom, kTo>(from, to, args); };
-  ForEachStep<detail::Row(kFrom).bits, detail::Row(kTo).bits, kElements>(in, out, n, step);
+  ForEachStep<kInBits, kOutBits, kElements>(in, out, n, step);
 }
 
 }  // namespace

@@ -205,6 +205,21 @@ HWY_INLINE void Integer16ToNarrowStep(const std::byte* in, std::byte* out, const
 }
 #endif
 
+#if TENSORCAST_PACKS
+// A step's float32 to codes. False where one is Inf or NaN.
+template <DataType kTo, Order kOrder>
+HWY_INLINE bool Float32KeyCodes(const std::byte* in, const EncodeArgs& args, V8* codes) {
+  const auto planes = [in](std::size_t i) HWY_ATTR {
+    const std::byte* const from = in + 2 * HWY_MAX_BYTES * i;
+    return SplitHalves(Load(D32(), from), Load(D32(), from + HWY_MAX_BYTES));
+  };
+  const HalfPlanes a = planes(0), b = planes(1);
+  // Packed as signed numbers, what is not zero stays so.
+  const V8 cut = SignBytes(a.lower, b.lower);
+  return KeyCodes<DataType::kBfloat16, kTo, kOrder, true>(a.upper, b.upper, args, codes, cut);
+}
+#endif
+
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
@@ -251,15 +266,8 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
 #endif
 #if TENSORCAST_PACKS
   if constexpr (kFrom == DataType::kFloat32 && to_row.has_zero) {
-    const auto planes = [in](std::size_t i) HWY_ATTR {
-      return SplitHalves(Load(D32(), in + i * kHalf), Load(D32(), in + i * kHalf + kHalf / 2));
-    };
-    const HalfPlanes a = planes(0), b = planes(1);
-    // Packed as signed numbers, what is not zero stays so.
-    const V8 cut = SignBytes(a.lower, b.lower);
     V8 codes;
-    if (HWY_UNLIKELY((!KeyCodes<DataType::kBfloat16, kTo, Order::kPackedOnce, true>(
-            a.upper, b.upper, args, &codes, cut)))) {
+    if (HWY_UNLIKELY((!Float32KeyCodes<kTo, Order::kPackedOnce>(in, args, &codes)))) {
       return CarefulStep<kFrom, kTo>(in, out, args);
     }
     StoreCodes<to_row.bits>(codes, out);

@@ -30,8 +30,9 @@ using VF64 = hn::VFromD<DF64>;
 
 // AVX2 packs within its two blocks: elements that have been packed stand in another order until
 // they are put back, once, before they are stored. Everywhere else lanes stay in order. Words stand
-// in AVX2's order of the halves of 64 bits (wide_halves-inl.h) and have then been packed once.
-enum class Order : std::uint8_t { kElements, kPackedOnce, kWords };
+// in AVX2's order of the halves of 64 bits (wide_halves-inl.h) and have then been packed once. As
+// packed: whoever asked for it puts them back.
+enum class Order : std::uint8_t { kElements, kPackedOnce, kWords, kAsPacked };
 
 // The low or upper halves of two vectors' lanes.
 HWY_INLINE V16 LowHalves(V32 a, V32 b) {
@@ -80,6 +81,7 @@ HWY_INLINE V16 InOrder(V16 packed_once) {
 #if TENSORCAST_PACKS
 // Bytes packed from two vectors of 16-bit lanes, in order.
 template <Order kOrder, class Raw> HWY_INLINE V8 BytesInOrder(Raw packed) {
+  if constexpr (kOrder == Order::kAsPacked) return V8{packed};
 #if TENSORCAST_AVX512
   static_assert(kOrder != Order::kWords);
   return V8{_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed)};
@@ -95,6 +97,19 @@ template <Order kOrder, class Raw> HWY_INLINE V8 BytesInOrder(Raw packed) {
   }
 #endif
 }
+
+#if HWY_TARGET == HWY_AVX2
+// Bytes whose first unit of kUnit is the lower block's first, the second the upper block's, and so
+// on, in order.
+template <std::size_t kUnit> HWY_INLINE __m256i UnitsInOrder(__m256i bytes) {
+  if constexpr (kUnit == 4) return BytesInOrder<Order::kPackedOnce>(bytes).raw;
+  if constexpr (kUnit == 2) return BytesInOrder<Order::kWords>(bytes).raw;
+  const __m256i pairs = _mm256_permute4x64_epi64(bytes, 0xD8);
+  if constexpr (kUnit == 8) return pairs;
+  const __m128i order = _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+  return _mm256_shuffle_epi8(pairs, _mm256_broadcastsi128_si256(order));
+}
+#endif
 
 // The signs of two vectors of 16-bit lanes as those of bytes, packed.
 HWY_INLINE V8 SignBytes(V16 a, V16 b) {

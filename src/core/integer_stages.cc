@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/bool_steps-inl.h"
 #include "core/halves-inl.h"
 #include "core/packed-inl.h"
 #include "core/route.h"
@@ -156,18 +157,13 @@ HWY_INLINE void LowBitsStep(const std::byte* in, std::byte* out) {
 }
 
 #if HWY_TARGET == HWY_AVX2
-// Bytes whose first unit of kUnit is the lower block's first, the second the upper block's, and so
-// on, in order.
-template <std::size_t kUnit> HWY_INLINE __m256i UnitsInOrder(__m256i bytes) {
-  if constexpr (kUnit == 4) return BytesInOrder<Order::kPackedOnce>(bytes).raw;
-  if constexpr (kUnit == 2) return BytesInOrder<Order::kWords>(bytes).raw;
-  const __m256i pairs = _mm256_permute4x64_epi64(bytes, 0xD8);
-  if constexpr (kUnit == 8) return pairs;
-  const __m128i order = _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
-  return _mm256_shuffle_epi8(pairs, _mm256_broadcastsi128_si256(order));
+// Eight integers of 64 bits to their low 32.
+HWY_INLINE void LowWordsStep(const std::byte* in, std::byte* out) {
+  const __m256i words = LoadWordsOf64(in).low;
+  Store(V32{_mm256_permute4x64_epi64(words, 0xD8)}, D32(), out);
 }
 
-// 16 integers of 64 bits to their low 16.
+// 16 to their low 16.
 HWY_INLINE void LowHalvesStep(const std::byte* in, std::byte* out) {
   const V32 first{LoadWordsOf64(in).low}, second{LoadWordsOf64(in + 64).low};
   Store(WordsInOrder(LowHalves(first, second)), D16(), out);
@@ -253,6 +249,13 @@ constexpr IntegerShape DestinationShape(const TypeInfo& to) {
 template <IntegerShape kFrom, IntegerShape kTo>
 void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
 #if HWY_TARGET == HWY_AVX2
+  if constexpr (kFrom.is_bool && kTo.bits >= 16) {
+    using To = CarrierOf<kTo.bits>;
+    return ForEachStep<8, kTo.bits, 32>(in, out, n, BoolStep<To, To{1}>);
+  }
+  if constexpr (kFrom.bits == 64 && kTo.bits == 32) {
+    return ForEachVector<8, 4, 8>(in, out, n, LowWordsStep);
+  }
   if constexpr (kFrom.bits == 64 && kTo.bits == 16) {
     return ForEachVector<8, 2, 16>(in, out, n, LowHalvesStep);
   }

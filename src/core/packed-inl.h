@@ -107,16 +107,32 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> CodesOfBytes(hn::VFromD<LaneOfByt
 }
 
 #if HWY_TARGET == HWY_AVX2
-// 32 codes of six bits, two in the upper twelve bits of each lane of 16.
-HWY_INLINE __m256i LoadSixBitPairs(const std::byte* in) {
-  // Twelve bytes to a block, two to a lane so that neighbours share one.
-  const auto from = reinterpret_cast<const __m128i*>(in);
-  const auto second = reinterpret_cast<const __m128i*>(in + 8);
-  const __m256i read = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from)),
-                                               _mm_loadu_si128(second), 1);
-  const __m256i shared = _mm256_shuffle_epi8(
-      read, _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,  //
-                             4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15));
+// 32 codes of six bits, two in the upper twelve bits of each lane of 16. kHalves: the lower block
+// has the first eight of each 16, the upper one the others.
+template <bool kHalves = false> HWY_INLINE __m256i LoadSixBitPairs(const std::byte* in) {
+  // Twelve bytes to a block, two to a lane so that neighbours share one. Blends are faster than
+  // insertion.
+  __m256i shared;
+  if constexpr (kHalves) {
+    const auto eight = [in](std::size_t i) HWY_ATTR {
+      long long bytes;
+      std::memcpy(&bytes, in + i, sizeof(bytes));
+      return _mm256_set1_epi64x(bytes);
+    };
+    const __m256i lower = _mm256_blend_epi32(eight(0), eight(10), 0x0C);
+    const __m256i upper = _mm256_blend_epi32(eight(6), eight(16), 0xC0);
+    shared = _mm256_shuffle_epi8(_mm256_blend_epi32(lower, upper, 0xF0),
+                                 _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                     0, 1, 1, 2, 3, 4, 4, 5, 10, 11, 11, 12, 13, 14, 14, 15)));
+  } else {
+    const auto block = [in](std::size_t i) HWY_ATTR {
+      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)));
+    };
+    shared = _mm256_shuffle_epi8(
+        _mm256_blend_epi32(block(0), block(8), 0xF0),
+        _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,  //
+                         4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15));
+  }
   return _mm256_mullo_epi16(shared, _mm256_set1_epi32(1 << 16 | 16));
 }
 // Of lanes of 16 bits, the lower bytes of one vector and the upper ones of another.

@@ -150,18 +150,24 @@ class NibblesToBytes {
   V8 results_;
 };
 
-// Codes of six bits by their magnitudes (CodeRows): each code stands at the upper end of its byte,
-// where a sign is a byte's own.
+// 32 codes of six bits, each at the upper end of its byte, where a sign is a byte's own, spread
+// (interleave-inl.h) for results of kWidth bytes.
+template <std::size_t kWidth> HWY_INLINE V8 LoadSixBitsOnTop(const std::byte* in) {
+  const __m256i pairs = LoadSixBitPairs<kWidth == 2>(in);
+  const V8 codes{JoinBytes(_mm256_srli_epi16(pairs, 2), pairs)};
+  if constexpr (kWidth <= 2) return codes;
+  return Spread<kWidth>(codes);
+}
+
+// The results of such codes by their magnitudes (CodeRows), of which 32 stand at `results`.
 template <int kOutBits, CodeRows::Sign kSign> class SixBitsLookup {
  public:
-  explicit HWY_INLINE SixBitsLookup(const CodeRows& rows)
-      : negative_(hn::Set(D8(), rows.negative)) {
-    for (std::size_t i = 0; i < 2; ++i) rows_[i] = hn::LoadDup128(D8(), rows.results + 16 * i).raw;
+  HWY_INLINE SixBitsLookup(const std::uint8_t* results, std::uint8_t negative)
+      : negative_(hn::Set(D8(), negative)) {
+    for (std::size_t i = 0; i < 2; ++i) rows_[i] = hn::LoadDup128(D8(), results + 16 * i).raw;
   }
-  // The results of 32.
-  HWY_INLINE V8 operator()(const std::byte* in) const {
-    const __m256i pairs = LoadSixBitPairs(in);
-    const __m256i codes = JoinBytes(_mm256_srli_epi16(pairs, 2), pairs);
+  HWY_INLINE V8 operator()(V8 on_top) const {
+    const __m256i codes = on_top.raw;
     const __m256i low = _mm256_and_si256(_mm256_srli_epi16(codes, 2), _mm256_set1_epi8(0x0F));
     const __m256i magnitude =
         _mm256_blendv_epi8(_mm256_shuffle_epi8(rows_[0], low), _mm256_shuffle_epi8(rows_[1], low),
@@ -191,6 +197,26 @@ template <int kOutBits, CodeRows::Sign kSign> class SixBitsLookup {
 
   __m256i rows_[2];
   V8 negative_;
+};
+
+// The bytes of wider results, of which the last one has the sign.
+template <std::size_t kPlanes, CodeRows::Sign kSign> class SixBitPlanes {
+  static_assert(kPlanes == 1 || kPlanes == 2);
+
+ public:
+  explicit HWY_INLINE SixBitPlanes(const CodeTable& table)
+      : first_(table.bytes[0], table.rows.negative),
+        last_(table.bytes[kPlanes - 1], table.rows.negative) {}
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 on_top, V8* planes) const {
+    static_assert(kFirst == 0 && kCount == kPlanes);
+    planes[0] = first_(on_top);
+    planes[kPlanes - 1] = last_(on_top);
+  }
+
+ private:
+  SixBitsLookup<8, CodeRows::Sign::kIgnored> first_;
+  SixBitsLookup<8, kSign> last_;
 };
 #endif
 

@@ -182,13 +182,29 @@ HWY_INLINE void UpperWordsOf(const Results& results, V8 codes, V32* words) {
   }
 }
 
+// What wider results than a byte are looked up by, in the order that interleaving asks for.
+template <class Results> struct CodesFor {
+  template <int kInBits, std::size_t kWidth> static HWY_INLINE V8 Load(const std::byte* in) {
+    return LoadSpread<kInBits, kWidth>(in);
+  }
+};
+#if HWY_TARGET == HWY_AVX2
+template <std::size_t kPlanes, CodeRows::Sign kSign>
+struct CodesFor<Results<SixBitPlanes<kPlanes, kSign>>> {
+  template <int kInBits, std::size_t kWidth> static HWY_INLINE V8 Load(const std::byte* in) {
+    return LoadSixBitsOnTop<kWidth>(in);
+  }
+};
+#endif
+
 template <int kInBits, int kOutBits, TableShape kShape, class Results>
 HWY_INLINE void LookUpStep(const Results& results, const std::byte* in, std::byte* out) {
   const D32 d32;
   if constexpr (kOutBits <= 8) {
     StoreCodes<kOutBits>(results.Bytes(LoadCodes<kInBits>(in)), out);
   } else {
-    const V8 codes = LoadSpread<kInBits, static_cast<std::size_t>(kOutBits) / 8>(in);
+    constexpr std::size_t kWidth = static_cast<std::size_t>(kOutBits) / 8;
+    const V8 codes = CodesFor<Results>::template Load<kInBits, kWidth>(in);
     if constexpr (kOutBits == 16) {
       V16 halves[2];
       HalvesOf<kShape>(results, codes, halves);
@@ -310,14 +326,16 @@ void LookUpFewRows(const std::byte* in, std::byte* out, std::size_t n, const Cod
 template <int kOutBits, CodeRows::Sign kSign>
 HWY_NOINLINE void SixBitsStage(const std::byte* in, std::byte* out, std::size_t n,
                                const CodeRows& rows) {
-  const SixBitsLookup<kOutBits, kSign> results(rows);
+  const SixBitsLookup<kOutBits, kSign> results(rows.results, rows.negative);
   if constexpr (kOutBits == 8) {
-    const auto step = [&results](const std::byte* from, std::byte* to)
-                          TENSORCAST_INLINED { Store(results(from), D8(), to); };
+    const auto step = [&results](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
+      Store(results(LoadSixBitsOnTop<1>(from)), D8(), to);
+    };
     ForEachStep<6, 8, kCodes>(in, out, n, step);
   } else {
     const auto step = [&results](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
-      StoreCodes<kOutBits>(results(from), results(from + 24), to);
+      StoreCodes<kOutBits>(results(LoadSixBitsOnTop<1>(from)),
+                           results(LoadSixBitsOnTop<1>(from + 24)), to);
     };
     ForEachStep<6, kOutBits, 2 * kCodes>(in, out, n, step);
   }
@@ -348,6 +366,28 @@ HWY_NOINLINE void LookUpBy(const std::byte* in, std::byte* out, std::size_t n,
   };
   ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, step);
 }
+
+#if HWY_TARGET == HWY_AVX2
+// Whether the rows of six bits served; else the table does.
+template <int kOutBits, TableShape kShape>
+bool LookUpWideSixBits(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  using Sign = CodeRows::Sign;
+  constexpr std::size_t kPlanes = PlanesOf(kShape, kOutBits);
+  const auto by = [&]<Sign kSign>() {
+    LookUpBy<6, kOutBits, kShape, Results<SixBitPlanes<kPlanes, kSign>>>(in, out, n, args);
+    return true;
+  };
+  const CodeRows& rows = args.table->rows;
+  if (rows.count == 0) return false;
+  if constexpr (kShape == TableShape::kSigned8) {
+    if (rows.sign == Sign::kNegates) return by.template operator()<Sign::kNegates>();
+    if (rows.sign == Sign::kReplaces) return by.template operator()<Sign::kReplaces>();
+  } else if constexpr (kPlanes == 2 && kShape != TableShape::kSigned16) {
+    if (rows.sign == Sign::kFlips) return by.template operator()<Sign::kFlips>();
+  }
+  return false;
+}
+#endif
 
 #if HWY_TARGET != HWY_AVX3_DL
 void TruthStage(const std::byte* in, std::byte* out, std::size_t n, std::uint8_t mask) {
@@ -389,6 +429,9 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
   }
   if constexpr (kInBits == 6 && kOutBits <= 8) {
     if (args.table->rows.count != 0) return LookUpSixBits<kOutBits>(in, out, n, args.table->rows);
+  }
+  if constexpr (kInBits == 6 && kOutBits > 8) {
+    if (LookUpWideSixBits<kOutBits, kShape>(in, out, n, args)) return;
   }
 #endif
 #if HWY_TARGET != HWY_AVX3_DL
