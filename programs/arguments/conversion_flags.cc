@@ -78,6 +78,7 @@ convert::Request RequestOf(const ConversionFlags& flags) {
   if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
   request.asymmetric = flags.asymmetric;
   request.rotate = flags.rotate;
+  for (const std::string& pattern : flags.select) RequirePattern("--select", pattern);
   request.select = flags.select;
   for (const std::string& text : flags.renames) request.renames.push_back(ParseRename(text));
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));

@@ -12,6 +12,7 @@
 #include "arguments/argument_values.h"
 #include "files/error.h"
 #include "formats/tensor_file.h"
+#include "naming/tensor_pattern.h"
 #include "shell/command_line.h"
 
 namespace tensorcast::tool {
@@ -185,12 +186,21 @@ Target ParseTargetFlag(const std::string& name) {
                   fmt::join(runnable, ", ")));
 }
 
+void RequirePattern(std::string_view flag, const std::string& text) {
+  try {
+    const naming::TensorPattern checked(text);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", flag, error.what()));
+  }
+}
+
 convert::RequestedRule ParseRule(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
     throw Error(ErrorKind::kArguments, "--rule '" + words::EscapeName(text) +
                                            "' is not PATTERN=TYPE, as '*.w2.*=bfloat16'");
   }
+  RequirePattern("--rule", text.substr(0, equals));
   return {text.substr(0, equals),
           ParseDestination("--rule", std::string_view(text).substr(equals + 1))};
 }
@@ -201,11 +211,13 @@ convert::RequestedRename ParseRename(const std::string& text) {
     throw Error(ErrorKind::kArguments,
                 "--rename '" + words::EscapeName(text) + "' is not FROM=TO, as 'model.*=*'");
   }
-  return {text.substr(0, equals), text.substr(equals + 1)};
+  return {text.substr(0, equals), text.substr(equals + 1), "--rename"};
 }
 
 convert::Request ParseRequest(const CastFlags& flags) {
   convert::Request request;
+  for (const std::string& pattern : flags.only) RequirePattern("--tensor", pattern);
+  for (const std::string& pattern : flags.excluded) RequirePattern("--exclude", pattern);
   request.only = flags.only;
   request.excluded = flags.excluded;
   for (const std::string& word : flags.keep) request.keep.push_back(ParseKeep("--keep", word));

@@ -158,14 +158,15 @@ std::unique_ptr<PlanState> Decide(const ConvertFlags& flags, const convert::RunS
                {"--plan", "--force", "--dry-run", "--no-report", "--fail-on", "--json", "--threads",
                 "--target", "--quiet", "--verbose", "--progress", "--record", "--resume", "--part",
                 "--join", "--report"},
-               "what is done, the plan says; make another plan with --write-plan");
+               "the plan says what is done; make another plan with --write-plan");
   std::unique_ptr<PlanState> state =
       convert::PlanFromJson(checkpoint::ReadText(files::InputFile(flags.plan), kMostBytes),
                             words::PathText(flags.plan), settings, spool);
   if (state->files.size() == 1) return state;
-  throw Error(ErrorKind::kUnsupported,
-              fmt::format("{}: is of {} inputs; the tool converts one, the library runs this plan",
-                          words::PathText(flags.plan), state->files.size()));
+  throw Error(
+      ErrorKind::kUnsupported,
+      fmt::format("{}: has {} inputs; the tool converts one, but the library runs this plan",
+                  words::PathText(flags.plan), state->files.size()));
 }
 
 // What the tensors would lose, for limits that a dry run is asked to hold them against.
@@ -323,7 +324,7 @@ std::unique_ptr<PipedOutput> OpenPipes(ConvertFlags& flags) {
   const bool is_piped = flags.output == kPiped;
   if (!flags.output_format.empty() && !is_piped) {
     throw Error(ErrorKind::kArguments,
-                "--output-format: is of stdout (-o -); a file has the format of its ending");
+                "--output-format is for stdout (-o -); a file has the format of its ending");
   }
   if (!flags.output_format.empty()) {
     RequireWord("--output-format", flags.output_format,
@@ -412,9 +413,11 @@ int Convert(const ConvertFlags& given) {
   if (flags.record && !flags.work.IsGiven() && !Record(flags, state, settings, summary, progress)) {
     return kExitInterrupted;
   }
-  report.Write(ReportOf(summary, [&](const std::vector<std::string>& more) {
-    return CommandAgainText(flags.arguments, more);
-  }));
+  report.Write(ReportOf(summary,
+                        [&](const std::vector<std::string>& more) {
+                          return CommandAgainText(flags.arguments, more);
+                        }),
+               flags.cast.quiet);
   EndResumable(end, flags.cast.quiet);
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }

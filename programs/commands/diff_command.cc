@@ -86,7 +86,7 @@ int CompareInputs(const DiffFlags& flags) {
   } else {
     PrintDiffTable(summary, shared.verbose);
   }
-  if (report.IsAsked()) report.Write(ReportOf(summary));
+  if (report.IsAsked()) report.Write(ReportOf(summary), shared.quiet);
   const bool fails = limits.empty() ? !summary.report.equal() : !summary.crossed.empty();
   return fails ? kExitDiffers : kExitDone;
 }
@@ -115,7 +115,7 @@ void AddDiffCommand(CommandLine& line) {
   AddReportFlags(command, flags->shared, flags->replaces_report);
   command.Runs([flags] {
     if (flags->a == kPiped && flags->b == kPiped) {
-      throw files::Error(core::ErrorKind::kArguments, "A and B: stdin can be one of the two");
+      throw files::Error(core::ErrorKind::kArguments, "only one of A and B can be stdin");
     }
     flags->a = PathOfInput(flags->a);
     flags->b = PathOfInput(flags->b);

@@ -291,7 +291,8 @@ int MeasureLoss(const LossFlags& flags) {
   } else {
     CompareForPeople(*values.reader, comparison, options);
   }
-  if (report.IsAsked()) report.Write(ReportOf(*values.reader, comparison, options));
+  if (report.IsAsked())
+    report.Write(ReportOf(*values.reader, comparison, options), flags.cast.quiet);
   if (values.scaled != nullptr && !flags.cast.quiet) {
     for (const std::string& finding : values.scaled->Findings()) {
       SayWarning(words::Escape(flags.input) + ": " + finding);

@@ -186,7 +186,7 @@ void OptimizeMdf(const OptimizeFlags& flags, const ModelPaths& paths,
   Graph graph = ReadGraph(paths, with);
   std::string error;
   CheckStatus(graph.Optimize(options, &report, &error), error);
-  report.model_bytes_before = files::FileBytes(flags.input, "cannot be looked at");
+  report.model_bytes_before = files::FileBytes(flags.input, "cannot be accessed");
   report.model_bytes_after = WriteGraph(graph, paths, with);
 }
 

@@ -57,7 +57,7 @@ int Show(const VerifyFlags& flags, const VerificationSummary& summary, const Rep
   } else {
     PrintVerificationTable(summary, flags.cast.verbose);
   }
-  if (report.IsAsked()) report.Write(ReportOf(summary));
+  if (report.IsAsked()) report.Write(ReportOf(summary), flags.cast.quiet);
   return summary.found.IsRight() ? kExitDone : kExitDiffers;
 }
 
@@ -82,7 +82,7 @@ int VerifyOutput(const VerifyFlags& flags) {
   const ReportFile report(flags.cast.report, flags.replaces_report, std::move(inputs), "");
   VerificationSummary summary;
   if (flags.output.empty()) {
-    refuse_requests("is of a conversion; name the input and the output");
+    refuse_requests("belongs to a conversion; name the input and the output");
     summary.output = flags.input;
     summary.told_by = ToldBy::kRecord;
     summary.found = convert::VerifyByRecord(flags.input, settings, spool);
@@ -95,7 +95,7 @@ int VerifyOutput(const VerifyFlags& flags) {
   if (!SaysWhatBecomes(flags, request)) {
     if (std::optional<convert::Recorded> recorded =
             convert::RecordedConversion(flags.input, flags.output)) {
-      refuse_requests("what was asked, the record says; give all of convert's flags, or none");
+      refuse_requests("the record says what was asked; give all of convert's flags, or none");
       request = std::move(recorded->request);
       losses = std::move(recorded->losses);
       summary.told_by = ToldBy::kRecord;

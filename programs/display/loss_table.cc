@@ -337,7 +337,7 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
   if (!summary.repacked.empty()) {
     text += RepackedLines(summary);
   } else if (summary.cast.empty() && summary.texts.empty()) {
-    text += " no tensor was cast: they were copied as they are\n";
+    text += " no tensor was cast; all were copied as they are\n";
   } else if (!summary.cast.empty()) {
     text += TensorRows(summary, verbose, colour, columns) + "\n";
     for (const std::string& offence : OffenceTexts(summary, columns)) text += " " + offence + "\n";

@@ -197,12 +197,12 @@ TEST_F(GgufWriter, ShapesOfOthersAreHeldAgainstTheTensor) {
                 "\" says [5], another number of elements");
   EXPECT_EQ(error(GgufArray(name, 4, 1, LittleEndian(6, 4))),
             "3 FILE: the key \"" + name +
-                "\" is no list of at most 8 int32, as the shape of a tensor is");
+                "\" is not a list of at most 8 int32, as the shape of a tensor is");
   std::string ones;
   for (int i = 0; i < 8; ++i) ones += LittleEndian(1, 4);
   EXPECT_EQ(error(GgufArray(name, 5, 9, ones + LittleEndian(6, 4))),
             "3 FILE: the key \"" + name +
-                "\" is no list of at most 8 int32, as the shape of a tensor is");
+                "\" is not a list of at most 8 int32, as the shape of a tensor is");
 }
 
 }  // namespace
