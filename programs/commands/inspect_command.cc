@@ -203,7 +203,7 @@ std::vector<scale::ScaledTensor> AllScaled(const convert::InputScales& scales) {
   return all;
 }
 
-// What is said below the tables of weights with scales.
+// The notes about weights with scales below the tables.
 std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::string text;
   const convert::InputScales& scales = survey.scales;

@@ -121,7 +121,7 @@ bool IsClose(double actual, double expected) {
 std::string ReasonOf(DataType type, std::int64_t opset, std::uint64_t differ, std::uint64_t nans) {
   constexpr std::string_view kNan = "another code of NaN";
   if (nans == differ) return std::string(kNan);
-  // The reference of these opsets cut float32 off; the operator's text says nothing of it.
+  // The reference of these opsets cut float32 off; the operator's text does not mention it.
   const bool is_cut = type == DataType::kBfloat16 && opset >= 13 && opset <= 23;
   return fmt::format(
       "{}{}{}",

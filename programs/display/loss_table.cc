@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kTensorsShown = 12;
 constexpr std::size_t kNamesShown = 3;
 
-// What is said of the first value of a kind that should not have occurred.
+// Words for the first value of a kind that should not have occurred.
 struct Offence {
   Loss kind;
   std::string_view said;
