@@ -173,7 +173,8 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
       const auto count = std::ranges::count(decided.is_written, true);
       state->notes.push_back(words::PathText(file.input) + ": " + std::to_string(count) + " of " +
                              words::CountText(file.input_tensors, "tensor") +
-                             (count == 1 ? " is" : " are") + " selected; the others are not written");
+                             (count == 1 ? " is" : " are") +
+                             " selected; the others are not written");
     }
     if (const std::string text = new_names[i].Text(surveys[i], decided.is_written); !text.empty()) {
       state->notes.push_back(words::PathText(file.input) + ": " + text);

@@ -117,7 +117,7 @@ TEST_F(GgufWriter, ShapesThatItDoesNotHave) {
   // Of half a block nothing can be made.
   contents.tensors[1].shape = {63, 1, 1, 1};
   contents.tensors[1].elements = 63;
-  EXPECT_EQ(Refusal(contents), "5 FILE: tensor \"conv\" is no Q8_0 by its size, 2448 bytes");
+  EXPECT_EQ(Refusal(contents), "5 FILE: tensor \"conv\" is not Q8_0 by its size, 2448 bytes");
 }
 
 TEST_F(GgufWriter, DiffusionModelsByTheirNames) {
