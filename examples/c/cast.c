@@ -1,4 +1,4 @@
-/* Casts four floats to float8e4m3fn, says what that lost, prints the results, and reads a text.
+/* Casts four floats to float8e4m3fn, reports what that lost, prints the results, and reads a text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -17,7 +17,7 @@ int main(void) {
   const float weights[4] = {0.1f, 448.f, 512.f, -1e-9f};
   uint8_t codes[4]; /* a float8 is a byte */
 
-  /* Cast, and measure: leave the meter out where nobody asks. */
+  /* Cast, and measure: without a meter, nothing is measured. */
   tensorcast_loss_meter* meter = NULL;
   check(tensorcast_loss_meter_create(TENSORCAST_FLOAT32, TENSORCAST_FLOAT8E4M3FN, NULL, &meter));
   tensorcast_run run = TENSORCAST_RUN_INIT;

@@ -1,4 +1,4 @@
-// Casts four floats to float8e4m3fn, says what that lost, prints the results, and reads a text.
+// Casts four floats to float8e4m3fn, reports what that lost, prints the results, and reads a text.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
@@ -26,7 +26,7 @@ int main() {
   const std::vector<float> weights = {0.1f, 448.f, 512.f, -1e-9f};
   std::vector<tensorcast::float8e4m3fn> small(weights.size());
 
-  // Cast, and measure: leave the meter out where nobody asks.
+  // Cast, and measure: without a meter, nothing is measured.
   tensorcast::LossMeter meter(DataType::kFloat32, DataType::kFloat8E4M3FN);
   tensorcast::RunOptions run;
   run.loss = &meter;

@@ -1,6 +1,6 @@
-// Casts four floats to float8e4m3fn, says what that lost, prints the results, and reads a text.
+// Casts four floats to float8e4m3fn, reports what that lost, prints the results, and reads a text.
 //
-// CGO_CFLAGS and CGO_LDFLAGS say where an installation stands that is not the system's.
+// Set CGO_CFLAGS and CGO_LDFLAGS for an installation outside the system's directories.
 // SPDX-License-Identifier: Apache-2.0
 package main
 
@@ -31,7 +31,7 @@ func main() {
 	weights := []float32{0.1, 448, 512, -1e-9}
 	codes := make([]byte, 4) // a float8 is a byte
 
-	// Cast, and measure: leave the meter out where nobody asks.
+	// Cast, and measure: without a meter, nothing is measured.
 	var meter *C.tensorcast_loss_meter
 	check(C.tensorcast_loss_meter_create(C.TENSORCAST_FLOAT32, C.TENSORCAST_FLOAT8E4M3FN, nil, &meter))
 	run := C.tensorcast_run{loss: meter}

@@ -1,4 +1,4 @@
-"""Casts weights to float8 and says what that loses, with the package (`pip install .`).
+"""Casts weights to float8 and reports what that loses, with the package (`pip install .`).
 
     python examples/python/cast.py
 

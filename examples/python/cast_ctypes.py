@@ -1,7 +1,7 @@
-"""Casts four floats to float8e4m3fn, says what that lost, prints the results, and reads a text.
+"""Casts four floats to float8e4m3fn, reports what that lost, prints the results, and reads a text.
 
-With Python alone, through ctypes. The argument is the library; else it is that of the installed
-package (`pip install .`), or libtensorcast.so.0.1 where the system looks.
+It needs Python and ctypes only. The argument is the path of the library; without one it is that of
+the installed package (`pip install .`), or libtensorcast.so.0.1 where the system looks.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -84,7 +84,7 @@ def check(status):
 weights = (ctypes.c_float * 4)(0.1, 448, 512, -1e-9)
 codes = (ctypes.c_uint8 * 4)()  # a float8 is a byte
 
-# Cast, and measure: leave the meter out where nobody asks.
+# Cast, and measure: without a meter, nothing is measured.
 meter = c_void_p()
 check(library.tensorcast_loss_meter_create(FLOAT32, FLOAT8E4M3FN, None, byref(meter)))
 run = Run(struct_size=ctypes.sizeof(Run), loss=meter)

@@ -1,4 +1,4 @@
-//! Casts four floats to float8e4m3fn, says what that lost, prints the results, and reads a text.
+//! Casts four floats to float8e4m3fn, reports what that lost, prints the results, and reads a text.
 //!
 //! rustc cast.rs -L native=DIRECTORY_OF_LIBTENSORCAST
 //! SPDX-License-Identifier: Apache-2.0
@@ -104,7 +104,7 @@ fn main() {
     let weights = [0.1f32, 448.0, 512.0, -1e-9];
     let mut codes = [0u8; 4]; // a float8 is a byte
 
-    // Cast, and measure: leave the meter out where nobody asks.
+    // Cast, and measure: without a meter, nothing is measured.
     let mut report = LossReport { struct_size: size_of::<LossReport>() as u32, ..Default::default() };
     unsafe {
         let mut meter = null_mut();

@@ -34,20 +34,20 @@ void RequireTaken(const ConversionFlags& flags, std::initializer_list<std::strin
 }
 
 void AddConversionFlags(Command command, ConversionFlags& flags) {
-  command.AddOption(
-      "--to TYPE", flags.to,
-      "The type or scaled format tensors become, unless a rule takes them; same: none, "
-      "they stay as they are");
+  command.AddOption("--to TYPE", flags.to,
+                    "The type or scaled format that tensors become, unless a rule takes them; same "
+                    "leaves them as they are");
   command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),
-                    flags.layout, "Whose names scaled weights get");
+                    flags.layout, "The library or format whose layout scaled weights get");
   AddScaleFlag(command, flags.scale);
+  command.AddOption(fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")),
+                    flags.repack,
+                    "Put quantised weights into this layout, code for code, and cast nothing");
   command.AddOption(
-      fmt::format("--repack {}", fmt::join(convert::RepackLayouts(), "|")), flags.repack,
-      "Put quantised weights into this layout as they are, code for code; cast nothing");
-  command.AddOption("--group 32|64|128|channel", flags.group,
-                    "int4-group, int8-group: the columns that share a scale, or all of a row");
+      "--group 32|64|128|channel", flags.group,
+      "For int4-group, int8-group: how many columns share a scale; channel: a whole row");
   command.AddFlag("--asymmetric", flags.asymmetric,
-                  "int4-group, int8-group: with zero points or biases");
+                  "For int4-group, int8-group: use zero points or biases");
   command.AddFlag("--rotate", flags.rotate,
                   "Rotate rows of int8-row in groups of 256 (ConvRot, layout comfyui)");
   command
@@ -55,7 +55,7 @@ void AddConversionFlags(Command command, ConversionFlags& flags) {
                  "Tensors that match become TYPE; the first rule that matches wins")
       .OneValue();
   command.AddOption("--like FILE.gguf", flags.like,
-                    "A .gguf output: with this file's keys, and its tensors in its order");
+                    "For a .gguf output: take this file's keys, and its tensors in its order");
   command
       .AddOption("--select PATTERN", flags.select,
                  "Write only tensors that match, with their scales, and leave out all others; "
@@ -78,6 +78,7 @@ convert::Request RequestOf(const ConversionFlags& flags) {
   if (!flags.group.empty()) request.group = ParseGroupArgument("--group", flags.group);
   request.asymmetric = flags.asymmetric;
   request.rotate = flags.rotate;
+  for (const std::string& pattern : flags.select) RequirePattern("--select", pattern);
   request.select = flags.select;
   for (const std::string& text : flags.renames) request.renames.push_back(ParseRename(text));
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));

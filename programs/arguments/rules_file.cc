@@ -113,8 +113,8 @@ convert::RequestedRule RuleOf(const toml::table& table, const std::string& path)
   std::vector<std::string> patterns = keys.Patterns("match");
   const toml::node* const to = keys.Take("to");
   keys.RequireAllTaken();
-  if (patterns.empty()) keys.Refuse(table, "the rule has no match");
-  if (to == nullptr) keys.Refuse(table, "the rule has no to");
+  if (patterns.empty()) keys.Refuse(table, "the rule has no `match`");
+  if (to == nullptr) keys.Refuse(table, "the rule has no `to`");
   rule.to = ParseDestination(keys.Place(to->source()), keys.Text(*to, "to"));
   rule.pattern = std::move(patterns.front());
   rule.also.assign(std::make_move_iterator(patterns.begin() + 1),
@@ -128,7 +128,7 @@ convert::RequestedRename RenameOf(const toml::table& table, const std::string& p
   rename.where = fmt::format("{}:{}", path, table.source().begin.line);
   const auto text = [&](std::string_view key) {
     const toml::node* const node = keys.Take(key);
-    if (node == nullptr) keys.Refuse(table, fmt::format("the rename has no {}", key));
+    if (node == nullptr) keys.Refuse(table, fmt::format("the rename has no `{}`", key));
     return keys.Text(*node, key);
   };
   rename.from = text("from");

@@ -12,6 +12,7 @@
 #include "arguments/argument_values.h"
 #include "files/error.h"
 #include "formats/tensor_file.h"
+#include "naming/tensor_pattern.h"
 #include "shell/command_line.h"
 
 namespace tensorcast::tool {
@@ -22,11 +23,11 @@ using files::Error;
 
 // What the help says of each option of a cast, in the order of CastOption.
 constexpr std::array<const char*, kCastOptions> kOptionHelp = {
-    "Beyond a float8's range: its limit (true) or its NaN or Inf (false)",
-    "To float8e8m0",
-    "Floats beyond an integer's range",
-    "Inf to a FNUZ type",
-    "NaN to float4 and float6",
+    "Values beyond a float8's range become its limit (true) or its NaN or Inf (false)",
+    "How to round to float8e8m0",
+    "What floats beyond an integer's range become",
+    "What Inf becomes in a FNUZ type",
+    "What NaN becomes in float4 and float6",
     "How numbers become strings"};
 
 }  // namespace
@@ -63,13 +64,13 @@ void AddTargetFlag(Command command, std::string& target) {
 
 void AddHardLinksFlag(Command command, bool& allowed) {
   command.AddFlag("--allow-hard-links", allowed,
-                  "Read a model's data from files with hard links too");
+                  "Also read a model's data from files with hard links");
 }
 
 void AddContradictionsFlag(Command command, std::string& value) {
-  command.AddOption(
-      "--contradictions text|tests", value,
-      "Inf to float8 FNUZ at opsets 19 to 23: as the operator's text or the tests (text)");
+  command.AddOption("--contradictions text|tests", value,
+                    "Inf to float8 FNUZ at opsets 19 to 23: follow the operator's text or the "
+                    "tests (default: text)");
 }
 
 void AddScaleFlag(Command command, std::string& scale) {
@@ -81,32 +82,35 @@ void AddScaleFlag(Command command, std::string& scale) {
 void AddRootFlag(Command command, std::string& root) {
   command.AddOption(
       "--root NAME", root,
-      "Which dict of a torch file holds the tensors: its key, or keys joined by dots");
+      "The dict of a torch file that holds the tensors: a key, or keys joined by dots");
 }
 
 void AddPatternFlags(Command command, CastFlags& flags) {
-  command.AddOption("--tensor PATTERN", flags.only, "Only tensors that match; repeatable")
+  command.AddOption("--tensor PATTERN", flags.only, "Take only tensors that match; repeatable")
       .OneValue();
-  command.AddOption("--exclude PATTERN", flags.excluded, "Not these tensors; repeatable")
+  command
+      .AddOption("--exclude PATTERN", flags.excluded, "Do not take tensors that match; repeatable")
       .OneValue();
 }
 
 void AddReadingFlags(Command command, CastFlags& flags) {
-  command.AddOption("--assume-type T", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds");
+  command.AddOption("--assume-type T", flags.assume_type,
+                    "The type of an npy of <V1 (or <V2, <f1)");
   AddHardLinksFlag(command, flags.allow_hard_links);
 }
 
 void AddCastFlags(Command command, CastFlags& flags) {
   AddPatternFlags(command, flags);
   command
-      .AddOption("--keep small|norms|embeddings|head|packed", flags.keep,
-                 "Leave these alone, unless a rule takes them; repeatable, or joined by commas")
+      .AddOption(
+          "--keep small|norms|embeddings|head|packed", flags.keep,
+          "Leave such tensors alone, unless a rule takes them; repeatable, or joined by commas")
       .OneValue()
       .Delimiter(',');
   command.AddOption("--rules FILE", flags.rules_file,
                     "A TOML file of rules, which come after those of the command line");
   command.AddFlag("--all-types", flags.all_types,
-                  "Every type, not only floating ones: integers, bool, strings, float8e8m0");
+                  "Take every type, not only floating ones: integers, bool, strings, float8e8m0");
   AddReadingFlags(command, flags);
   AddRootFlag(command, flags.root);
   command.AddFlag("--raw-scaled", flags.raw_scaled,
@@ -118,16 +122,17 @@ void AddCastFlags(Command command, CastFlags& flags) {
 void AddFailFlag(Command command, CastFlags& flags) {
   command
       .AddOption("--fail-on KIND=LIMIT", flags.fail_on,
-                 fmt::format("Exit with 1 where a count (to_limit=0) or share (to_zero=1%) is "
+                 fmt::format("Exit with 1 if a count (to_limit=0) or share (to_zero=1%) is "
                              "above the limit, or snr below it; repeatable. KIND is one of {}",
                              fmt::join(LimitNames(), ", ")))
       .OneValue();
 }
 
 void AddReportFlag(Command command, CastFlags& flags) {
-  command.AddOption("--report FILE", flags.report,
-                    "Write what was found to a file too: a page to look at (.html), or for "
-                    "programs all of it (.json) or a table (.csv)");
+  command.AddOption(
+      "--report FILE", flags.report,
+      "Also write the report to a file: a page to look at (.html), or for programs all "
+      "of it (.json) or a table (.csv)");
 }
 
 void AddReportFlags(Command command, CastFlags& flags, bool& replaces) {
@@ -138,13 +143,14 @@ void AddReportFlags(Command command, CastFlags& flags, bool& replaces) {
 void AddRunningFlags(Command command, CastFlags& flags) {
   Command running = command.Under("Running");
   running.AddOption("--threads N", flags.threads,
-                    "Threads, at most one per core (default: all cores)");
+                    "Threads to use, at most one per core (default: all cores)");
   AddTargetFlag(running, flags.target);
-  running.AddFlag("--json", flags.json, "The report as JSON");
-  running.AddFlag("-q,--quiet", flags.quiet, "Nothing on stderr but errors");
-  running.AddFlag("-v,--verbose", flags.verbose, "Every tensor in the report").Excludes("--quiet");
+  running.AddFlag("--json", flags.json, "Print the report as JSON");
+  running.AddFlag("-q,--quiet", flags.quiet, "Print only errors on stderr");
+  running.AddFlag("-v,--verbose", flags.verbose, "List every tensor in the report")
+      .Excludes("--quiet");
   running.AddOption("--progress auto|always|never", flags.progress,
-                    "auto: a bar on a terminal, else a line now and then; always; never");
+                    "Show progress; auto: a bar on a terminal, else a line now and then");
 }
 
 CastOptions ParseCastOptions(const CastFlags& flags) {
@@ -180,12 +186,21 @@ Target ParseTargetFlag(const std::string& name) {
                   fmt::join(runnable, ", ")));
 }
 
+void RequirePattern(std::string_view flag, const std::string& text) {
+  try {
+    const naming::TensorPattern checked(text);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", flag, error.what()));
+  }
+}
+
 convert::RequestedRule ParseRule(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
     throw Error(ErrorKind::kArguments, "--rule '" + words::EscapeName(text) +
                                            "' is not PATTERN=TYPE, as '*.w2.*=bfloat16'");
   }
+  RequirePattern("--rule", text.substr(0, equals));
   return {text.substr(0, equals),
           ParseDestination("--rule", std::string_view(text).substr(equals + 1))};
 }
@@ -196,11 +211,13 @@ convert::RequestedRename ParseRename(const std::string& text) {
     throw Error(ErrorKind::kArguments,
                 "--rename '" + words::EscapeName(text) + "' is not FROM=TO, as 'model.*=*'");
   }
-  return {text.substr(0, equals), text.substr(equals + 1)};
+  return {text.substr(0, equals), text.substr(equals + 1), "--rename"};
 }
 
 convert::Request ParseRequest(const CastFlags& flags) {
   convert::Request request;
+  for (const std::string& pattern : flags.only) RequirePattern("--tensor", pattern);
+  for (const std::string& pattern : flags.excluded) RequirePattern("--exclude", pattern);
   request.only = flags.only;
   request.excluded = flags.excluded;
   for (const std::string& word : flags.keep) request.keep.push_back(ParseKeep("--keep", word));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensorcast/convert.hpp"
@@ -72,6 +73,8 @@ Target ParseTargetFlag(const std::string& name);
 std::unique_ptr<Executor> ParseThreads(const std::string& threads);  // null: one thread
 std::vector<LossLimit> ParseFailLimits(const std::vector<std::string>& texts);
 onnx::Contradictions ParseContradictions(const std::string& value);
+// Throws files::Error (arguments) where it is not legal, with the flag before it.
+void RequirePattern(std::string_view flag, const std::string& text);
 // "PATTERN=T", split at the last '='.
 convert::RequestedRule ParseRule(const std::string& text);
 // "FROM=TO", split at the last '='.

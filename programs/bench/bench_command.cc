@@ -458,14 +458,15 @@ void AddBenchCommand(CommandLine& line) {
   Command command = line.AddCommand("bench", kBenchDescription);
   command.AddOption("--from T", flags->from, "Source types (default: all)").Delimiter(',');
   command.AddOption("--to T", flags->to, "Destination types (default: all)").Delimiter(',');
-  command.AddOption("--size l2|dram", flags->sizes, "What is read and written (default: both)")
+  command.AddOption("--size l2|dram", flags->sizes, "Sizes of casts (default: both)")
       .Delimiter(',');
   command.AddOption("--bytes N", flags->bytes, "Bytes read + written for dram");
-  command.AddOption("--elements N", flags->elements, "Measure so many elements, instead of --size")
+  command.AddOption("--elements N", flags->elements, "Measure this many elements instead of --size")
       .Delimiter(',');
-  command.AddOption("--offset N", flags->offset, "Begin so many bytes beyond a page's beginning");
-  command.AddOption("--threads N", flags->threads, "Threads for casts and copies (1)");
-  command.AddOption("--rounds N", flags->rounds, "Rounds, of which the median (9)");
+  command.AddOption("--offset N", flags->offset, "Begin this many bytes after the start of a page");
+  command.AddOption("--threads N", flags->threads, "Threads for casts and copies (default: 1)");
+  command.AddOption("--rounds N", flags->rounds,
+                    "How many rounds to take the median of (default: 9)");
   AddTargetFlag(command, flags->target);
   command.AddOption("--csv PATH", flags->csv, "Write the measurements to this file");
   command.AddFlag("--weights", flags->weights, "Floats as weights have them, not of all exponents");

@@ -60,7 +60,7 @@ struct ConvertFlags : ConversionFlags {
 };
 
 constexpr const char* kConvertDescription =
-    R"(Cast the tensors of a file or directory to another type, and say what was lost.
+    R"(Cast the tensors of a file or directory to another type, and report what was lost.
 
 Examples:
   tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
@@ -82,40 +82,41 @@ Examples:
   tensorcast convert model.yaml -o model.onnx
 
 TYPE is an element type, or a scaled format: fp8-tensor, fp8-row, fp8-block, int8-row, mxfp8, mxfp6,
-mxfp4, nvfp4, int4-group or int8-group. A scaled format makes codes and scales of the weights of linear layers.
-'tensorcast types' lists both kinds.
+mxfp4, nvfp4, int4-group or int8-group. A scaled format turns the weights of linear
+layers into codes and scales. 'tensorcast types' lists both kinds.
 
-Floating tensors are cast. All others, and those that no rule takes, are copied byte for byte.
-Strings are cast where --tensor or --rule names them, or where the file holds nothing else; a text
-that is not a number ends the run with exit code 3. --to string prints numbers.
+Floating tensors are cast. All others are copied byte for byte, and so are those that no rule takes
+if there is no --to. Strings are cast if --tensor or --rule names them, or if the file holds nothing
+else; a text that is not a number ends the run with exit code 3. --to string prints numbers.
 
-Of a directory, as Hugging Face's libraries lay a checkpoint out, every .safetensors file is
-converted, config.json and the index are made true of the result, and all other files are copied.
+A directory is a checkpoint as Hugging Face's libraries lay it out: every .safetensors file is
+converted, config.json and the index are updated to match, and all other files are copied.
 
-An ONNX model stores its weights in the other type, and a Cast brings each back to its own, so that
-the graph's types stay. With int8-row, fp8-row or fp8-tensor the weights of Conv, ConvTranspose, Gemm
-and MatMul become codes and scales with a DequantizeLinear behind them. Unless --rule or --tensor
-names them, tensors of at most 1,024 bytes are left alone, and so are those in which a finite value
-would become Inf; what may is read once more to find out. Data outside the model goes to OUT.data or,
-where that name is taken, to a name with a digest. With --force
-the data of the model that is replaced is removed, and what a killed run of OUT has left, unless a
-model of the folder may use it; what stays is named.
+In an ONNX model, weights are stored in the other type, and a Cast brings each back to its own, so
+that the types of the graph do not change. With int8-row, fp8-row or fp8-tensor, the weights of Conv,
+ConvTranspose, Gemm and MatMul become codes and scales, followed by a DequantizeLinear. Unless --rule
+or --tensor names them, tensors of at most 1,024 bytes are left alone, and so are those in which a
+finite value would become Inf; to find these, tensors are read once more if they may have such
+values. Data outside the model goes to OUT.data or, if that name is taken, to a name with a digest.
+With --force, the data of the replaced model is removed, and so are the remains of a killed run of
+OUT, unless a model of the folder may use them; files that stay are named.
 
 An MDF model (.json, .yaml, .yml, .bson) becomes .onnx, and an ONNX model of casts becomes MDF,
-without --to: nothing is cast.
+without --to, as nothing is cast.
 
 --repack puts quantised weights into another layout without changing a code or a value, and copies
-all else. A weight of which a value would change is refused, unless it is left with --exclude.
+everything else. A weight whose values would change is refused, unless --exclude leaves it alone.
 
-"-" is stdin, and as the output stdout, by way of temporary files. Then the report goes to stderr.
+As IN, "-" is stdin; as OUT it is stdout, and the report then goes to stderr. Both use temporary
+files.
 
-The report goes to stdout, everything else to stderr. In it
+Otherwise the report goes to stdout, all else to stderr. It marks tensors:
 
   ✗  values became NaN, Inf or a limit, or wrapped around; or NaN was lost
   !  the SNR is below 20 dB, or more than 5 % of the values became zero
 
-Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 the arguments; 3 the contents of an
-input; 4 the system; 5 legal but not supported; 130 interrupted.
+Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 wrong arguments; 3 bad contents of
+an input; 4 an error of the system; 5 legal but not supported; 130 interrupted.
 )";
 
 // Throws files::Error (arguments).
@@ -157,14 +158,15 @@ std::unique_ptr<PlanState> Decide(const ConvertFlags& flags, const convert::RunS
                {"--plan", "--force", "--dry-run", "--no-report", "--fail-on", "--json", "--threads",
                 "--target", "--quiet", "--verbose", "--progress", "--record", "--resume", "--part",
                 "--join", "--report"},
-               "what is done, the plan says; make another plan with --write-plan");
+               "the plan says what is done; make another plan with --write-plan");
   std::unique_ptr<PlanState> state =
       convert::PlanFromJson(checkpoint::ReadText(files::InputFile(flags.plan), kMostBytes),
                             words::PathText(flags.plan), settings, spool);
   if (state->files.size() == 1) return state;
-  throw Error(ErrorKind::kUnsupported,
-              fmt::format("{}: is of {} inputs; the tool converts one, the library runs this plan",
-                          words::PathText(flags.plan), state->files.size()));
+  throw Error(
+      ErrorKind::kUnsupported,
+      fmt::format("{}: has {} inputs; the tool converts one, but the library runs this plan",
+                  words::PathText(flags.plan), state->files.size()));
 }
 
 // What the tensors would lose, for limits that a dry run is asked to hold them against.
@@ -322,7 +324,7 @@ std::unique_ptr<PipedOutput> OpenPipes(ConvertFlags& flags) {
   const bool is_piped = flags.output == kPiped;
   if (!flags.output_format.empty() && !is_piped) {
     throw Error(ErrorKind::kArguments,
-                "--output-format: is of stdout (-o -); a file has the format of its ending");
+                "--output-format is for stdout (-o -); a file has the format of its ending");
   }
   if (!flags.output_format.empty()) {
     RequireWord("--output-format", flags.output_format,
@@ -411,9 +413,11 @@ int Convert(const ConvertFlags& given) {
   if (flags.record && !flags.work.IsGiven() && !Record(flags, state, settings, summary, progress)) {
     return kExitInterrupted;
   }
-  report.Write(ReportOf(summary, [&](const std::vector<std::string>& more) {
-    return CommandAgainText(flags.arguments, more);
-  }));
+  report.Write(ReportOf(summary,
+                        [&](const std::vector<std::string>& more) {
+                          return CommandAgainText(flags.arguments, more);
+                        }),
+               flags.cast.quiet);
   EndResumable(end, flags.cast.quiet);
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
@@ -426,30 +430,30 @@ void AddConvertCommand(CommandLine& line) {
   const Option input = AddInput(command, "IN", flags->input);
   const Option output = command
                             .AddOption("-o,--output OUT", flags->output,
-                                       "Where to: " + formats::JoinedOutputEndings("or") +
-                                           ", of a directory another, or - (stdout)")
+                                       "A " + formats::JoinedOutputEndings("or") +
+                                           " file, a directory if IN is one, or - (stdout)")
                             .Required();
   command.AddOption("--output-format safetensors|npz|npy|pb|gguf", flags->output_format,
-                    "Of stdout (-o -), where it is not the input's");
+                    "The format on stdout (-o -), if it is not the input's");
   AddConversionFlags(command, *flags);
   AddFailFlag(command, flags->cast);
   command.AddOption("--max-shard-size SIZE", flags->max_shard_size,
-                    "A directory: put the tensors into files of at most so many bytes (5GB)");
+                    "For a directory: put the tensors into files of at most this size (5GB)");
   AddReportFlag(command, flags->cast);
-  command.AddFlag("--no-report", flags->no_report, "Measure no loss, print no report")
+  command.AddFlag("--no-report", flags->no_report, "Measure no loss and print no report")
       .Excludes("--json")
       .Excludes("--report");
-  command.AddFlag("--dry-run", flags->dry_run, "Say what would be done; write nothing")
+  command.AddFlag("--dry-run", flags->dry_run, "Print what would be done, and write nothing")
       .Excludes("--report");
   command.AddOption("--write-plan FILE", flags->plan_to,
-                    "Write what is decided as JSON too, for programs: docs/conversion_plan.md");
+                    "Also write the plan as JSON, for programs: docs/conversion_plan.md");
   command
       .AddOption("--plan FILE", flags->plan,
-                 "Do what was written with --write-plan, in the place of IN and all that it says")
+                 "Run a plan of --write-plan, in the place of IN and the options that it contains")
       .InPlaceOf({input, output});
   command
       .AddFlag("--record", flags->record,
-               "Write what was asked and every tensor's digest, for verify")
+               "Also write the request and every tensor's digest, for verify")
       .Excludes("--dry-run");
   AddResumeFlags(command, flags->work);
   command.AddFlag("--force", flags->force, "Replace an existing output");

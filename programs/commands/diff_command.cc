@@ -86,7 +86,7 @@ int CompareInputs(const DiffFlags& flags) {
   } else {
     PrintDiffTable(summary, shared.verbose);
   }
-  if (report.IsAsked()) report.Write(ReportOf(summary));
+  if (report.IsAsked()) report.Write(ReportOf(summary), shared.quiet);
   const bool fails = limits.empty() ? !summary.report.equal() : !summary.crossed.empty();
   return fails ? kExitDiffers : kExitDone;
 }
@@ -99,15 +99,15 @@ void AddDiffCommand(CommandLine& line) {
   AddInput(command, "A", flags->a);
   AddInput(command, "B", flags->b);
   command
-      .AddOption("--rename FROM=TO", flags->renames,
-                 "Look for tensors of A that match FROM as TO in B: a * for what a * matched, of "
-                 "'re:...' \\1 for a group; repeatable, the first that matches wins")
+      .AddOption(
+          "--rename FROM=TO", flags->renames,
+          "Look for tensors of A that match FROM under the name TO in B. In TO, * is what a * "
+          "matched, and \\1 a group of 're:...'; repeatable, the first that matches wins")
       .OneValue();
   AddPatternFlags(command, flags->shared);
   AddReadingFlags(command, flags->shared);
   AddRootFlag(command, flags->shared.root);
-  command.AddOption("--root-of-b NAME", flags->root_of_b,
-                    "The same of B, where it is another than that of A");
+  command.AddOption("--root-of-b NAME", flags->root_of_b, "The same for B, if it is not that of A");
   command.AddFlag("--raw-scaled", flags->shared.raw_scaled,
                   "Compare codes and scales as they are stored, not the values they make");
   AddRunningFlags(command, flags->shared);
@@ -115,7 +115,7 @@ void AddDiffCommand(CommandLine& line) {
   AddReportFlags(command, flags->shared, flags->replaces_report);
   command.Runs([flags] {
     if (flags->a == kPiped && flags->b == kPiped) {
-      throw files::Error(core::ErrorKind::kArguments, "A and B: stdin can be one of the two");
+      throw files::Error(core::ErrorKind::kArguments, "only one of A and B can be stdin");
     }
     flags->a = PathOfInput(flags->a);
     flags->b = PathOfInput(flags->b);

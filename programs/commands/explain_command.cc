@@ -43,9 +43,9 @@ Examples:
   tensorcast explain --bits float8e4m3fn 0x7E 0b01111110
   tensorcast explain 1e6 --saturate false --json
 
-A VALUE is a decimal number, cast by one rounding from exactly what it says; with --bits it is a code
-of that type, in hexadecimal, binary or decimal. Losses are named as in the report of convert. Where
-other options would give another result, it stands below the type.
+A VALUE is a decimal number, whose exact value is cast with one rounding; with --bits it is a code of
+that type, in hexadecimal, binary or decimal. Losses are named as in the report of convert. If other
+options would give another result, it is shown below the type.
 )";
 
 Json DecimalJson(const std::optional<ExactDecimal>& decimal) {
@@ -231,7 +231,7 @@ void AddExplainCommand(CommandLine& line) {
       .Delimiter(',')
       .OneValue();
   AddCastOptionFlags(command, flags->cast);
-  command.AddFlag("--json", flags->cast.json, "As JSON");
+  command.AddFlag("--json", flags->cast.json, "Print JSON");
   command.Runs([flags] { return RunExplain(*flags); });
 }
 

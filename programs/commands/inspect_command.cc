@@ -60,12 +60,12 @@ Examples:
   tensorcast inspect model.yaml
   tensorcast inspect model.safetensors --histogram model.norm.weight
 
-Of a checkpoint's directory it also says how many parameters the model has, how many bits each takes,
-and which architecture and type config.json names. Of an MDF model (.json, .yaml, .yml, .bson) it
-lists the inputs, nodes and outputs.
+For a checkpoint's directory, it also shows how many parameters the model has, how many bits each
+takes, and which architecture and type config.json names. For an MDF model (.json, .yaml, .yml,
+.bson), it lists the inputs, nodes and outputs.
 
---histogram reads the tensor, scales applied, and draws how many of its values lie between which
-powers of two, beside the ranges of floating types: ━ normal, ┄ subnormal values.
+--histogram reads the tensor, applies its scales, and draws how many of its values lie between
+successive powers of two, beside the ranges of floating types: ━ normal, ┄ subnormal values.
 )";
 
 struct DtypeTotal {
@@ -262,7 +262,7 @@ std::vector<scale::ScaledTensor> AllScaled(const convert::InputScales& scales) {
   return all;
 }
 
-// What is said below the tables of weights with scales.
+// The notes about weights with scales below the tables.
 std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::string text;
   const convert::InputScales& scales = survey.scales;
@@ -485,14 +485,14 @@ void AddInspectCommand(CommandLine& line) {
   AddInput(command, "FILE", flags->input);
   command.AddOption(
       "--assume-type T", flags->assume_type,
-      "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type");
+      "The type of an npy of <V1 (or <V2, <f1), and of inputs of an MDF model without one");
   AddRootFlag(command, flags->root);
   AddHardLinksFlag(command, flags->allow_hard_links);
   command
       .AddOption("--histogram NAME", flags->histograms,
-                 "Draw how the magnitudes of this tensor lie, instead; repeatable")
+                 "Draw the magnitudes of this tensor instead; repeatable")
       .OneValue();
-  command.AddFlag("--json", flags->json, "As JSON");
+  command.AddFlag("--json", flags->json, "Print JSON");
   command.Runs([flags] {
     flags->input = PathOfInput(flags->input);
     return Inspect(*flags);

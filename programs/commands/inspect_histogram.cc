@@ -61,7 +61,7 @@ void RequireNumbers(const convert::Survey& survey, std::size_t tensor,
     throw Error(one->kind, words::PathText(survey.path) + ": " + one->why, info.name);
   }
   if (const auto one = std::ranges::find_if(weights.opaque, is_it); one != weights.opaque.end()) {
-    refuse("is packed as " + one->writer + " has it, which is not read: its codes are no values");
+    refuse("is packed as " + one->writer + " has it, which is not read: its codes are not values");
   }
   const std::vector<scale::ScaledTensor>& scaled = survey.scales.companions.scaled;
   if (const auto one = std::ranges::find_if(scaled, is_it);
@@ -146,7 +146,8 @@ void PrintHistograms(const convert::Survey& survey, const std::vector<std::strin
     const std::string facts =
         fmt::format("{}   {}   {}", TypeText(info), ExtentsText(info.shape), CountedText(counts));
     const std::string drawing = ExponentHistogram(counts, width);
-    Print(fmt::format("{}{}\n{}{}{}", i == 0 ? "" : "\n", words::Escape(info.name),
+    Print(fmt::format("{}{}\n{}{}{}", i == 0 ? "" : "\n",
+                      Shorten(words::EscapeName(info.name), Columns(stdout)),
                       Wrapped("", facts, width), drawing.empty() ? "" : "\n", drawing));
   }
 }

@@ -58,12 +58,12 @@ Examples:
   tensorcast loss model.safetensors --to nvfp4 --scale plain,mse,four-over-six
   tensorcast loss weights.npy --to float4e2m1 --fail-on to_zero=1%
 
-All plain types are measured in one reading of the file (with --json in several, where it holds very
-many tensors); each scaled format reads its tensors once more. A scaled format takes the weights of
-linear layers, unless --tensor names others.
+The file is read once for all plain types (with --json several times, if it holds very many tensors),
+and each scaled format reads its tensors once more. A scaled format takes the weights of linear
+layers, unless --tensor names others.
 
-Exit codes: 0 done; 1 done, but a --fail-on limit was crossed under one of the types; 2 the arguments;
-3 the contents of the input; 4 the system; 5 legal but not supported; 130 interrupted.
+Exit codes: 0 done; 1 done, but a --fail-on limit was crossed under one of the types; 2 wrong
+arguments; 3 bad contents of the input; 4 an error of the system; 5 legal but not supported; 130 interrupted.
 )";
 
 // `request`: with what a file of rules gives.
@@ -291,7 +291,8 @@ int MeasureLoss(const LossFlags& flags) {
   } else {
     CompareForPeople(*values.reader, comparison, options);
   }
-  if (report.IsAsked()) report.Write(ReportOf(*values.reader, comparison, options));
+  if (report.IsAsked())
+    report.Write(ReportOf(*values.reader, comparison, options), flags.cast.quiet);
   if (values.scaled != nullptr && !flags.cast.quiet) {
     for (const std::string& finding : values.scaled->Findings()) {
       SayWarning(words::Escape(flags.input) + ": " + finding);
@@ -316,7 +317,7 @@ void AddLossCommand(CommandLine& line) {
       .OneValue();
   command
       .AddOption("--scale RULE", flags->scale,
-                 "How scaled formats choose scales: plain (the usual rule), amax or pow2 (fp8-*, "
+                 "How scaled formats choose scales: plain (the default), amax or pow2 (fp8-*, "
                  "int8-row), round, up or ocp (mx*), mse, mse-fine (int*), four-over-six "
                  "(nvfp4); repeatable, or joined by commas")
       .Delimiter(',')

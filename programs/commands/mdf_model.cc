@@ -108,7 +108,7 @@ void PrintMdfText(const std::string& path, const Shown& shown) {
   std::string text =
       fmt::format("{}   MDF, opset {}   {}   {}\n\n", words::Escape(path), shown.graph.opset(),
                   words::CountText(shown.graph.node_count(), "node"),
-                  BytesText(files::FileBytes(path, "cannot be looked at")));
+                  BytesText(files::FileBytes(path, "cannot be accessed")));
   TextTable inputs({{"input", false, 20}, {"type"}, {"shape", false, 8}});
   for (const ValueInfo& input : shown.inputs) {
     inputs.Add(
@@ -137,7 +137,7 @@ void PrintMdfText(const std::string& path, const Shown& shown) {
 void PrintMdfJson(const std::string& path, const Shown& shown) {
   JsonPrinter json("inspect");
   json.Member("file", path);
-  json.Member("bytes", files::FileBytes(path, "cannot be looked at"));
+  json.Member("bytes", files::FileBytes(path, "cannot be accessed"));
   json.Member("format", "mdf");
   json.Member("opset", shown.graph.opset());
   json.Array("inputs", shown.inputs, [](const ValueInfo& input) -> Json {
@@ -218,7 +218,7 @@ std::uint64_t WriteGraph(const Graph& graph, const ModelPaths& paths,
                 words::PathText(paths.output) +
                     ": an MDF model becomes another model: .onnx, .json, .yaml, .yml or .bson");
   }
-  return files::FileBytes(paths.output, "was written, but its size cannot be looked at");
+  return files::FileBytes(paths.output, "was written, but its size cannot be accessed");
 }
 
 void PrintMdf(const std::string& path, std::optional<DataType> assume_type, bool as_json) {

@@ -55,12 +55,12 @@ Examples:
   tensorcast onnx-test data/node --contradictions tests -v
 
 A test is a folder with model.onnx and test_data_set_*, found at any depth; tests of other operators
-are passed over. Results are compared as ONNX compares them: the same type and shape, numbers within
-1e-7 and a thousandth, NaN as NaN, strings exactly. A bfloat16 that is stored as uint16, as up to ONNX
-1.18, is compared as bfloat16. The table lists what fails, what cannot be used because its data files
+are skipped. Results are compared as ONNX compares them: the same type and shape, numbers within
+1e-7 and a thousandth, NaN as NaN, strings exactly. A bfloat16 that is stored as uint16, as it was up to
+ONNX 1.18, is compared as bfloat16. The table lists what fails, what cannot be used because its data files
 break the format, and what passes but differs in bits, with the reason; -v lists all.
 
-Exit codes: 0 all that can be used pass; 1 some fail; 2 no test was found; 4 the system.
+Exit codes: 0 all usable tests pass; 1 some fail; 2 no test was found; 4 an error of the system.
 )";
 
 enum class Outcome { kPass, kFail, kUnusable };
@@ -121,7 +121,7 @@ bool IsClose(double actual, double expected) {
 std::string ReasonOf(DataType type, std::int64_t opset, std::uint64_t differ, std::uint64_t nans) {
   constexpr std::string_view kNan = "another code of NaN";
   if (nans == differ) return std::string(kNan);
-  // The reference of these opsets cut float32 off; the operator's text says nothing of it.
+  // The reference of these opsets cut float32 off; the operator's text does not mention it.
   const bool is_cut = type == DataType::kBfloat16 && opset >= 13 && opset <= 23;
   return fmt::format(
       "{}{}{}",
@@ -348,7 +348,7 @@ void AddOnnxTestCommand(CommandLine& line) {
   Command command = line.AddCommand("onnx-test", kOnnxTestDescription);
   command.AddOption("DIR DIR", flags->directories, "Folders of tests").Required();
   AddContradictionsFlag(command, flags->contradictions);
-  command.AddFlag("--json", flags->json, "As JSON");
+  command.AddFlag("--json", flags->json, "Print JSON");
   command.AddFlag("-v,--verbose", flags->verbose, "List every test");
   command.Runs([flags] { return OnnxTest(*flags); });
 }

@@ -48,17 +48,18 @@ Examples:
   tensorcast optimize model.onnx -o fewer.onnx
   tensorcast optimize model.onnx -o fewer.onnx --fold all --json
 
-Models of any operators are taken: what is not understood keeps its bytes, and the graph's inputs and
-outputs keep their names. These Casts go: to the type that is there; back to it, where nothing was
-lost; the first of two that are as one; equal Casts of one value; those that nobody reads; and those
-of constants, where the file does not grow by that. docs/optimize.md has the rules and their proofs.
+A model may have any operators: what is not understood keeps its bytes, and the inputs and outputs of
+the graph keep their names. These Casts are removed: those to the type that a value has; those back to
+it, if nothing was lost; the first of two, if the second alone gives the same; equal Casts of one
+value; those that nothing reads; and those of constants, if the file does not grow. docs/optimize.md
+has the rules and their proofs.
 
-The payloads of NaNs count as bits: float16 by way of float32 and back stays, because it makes
+The payloads of NaNs count as bits: Casts from float16 to float32 and back stay, as they make
 signalling NaNs quiet. Data in other files stays as it is. A model that trains is copied unchanged. An
 MDF model is read, optimised and written as docs/mdf.md says; either format may become the other.
 
-Exit codes: 0 done; 2 the arguments; 3 the contents of the model; 4 the system; 5 legal but not
-supported; 130 interrupted.
+Exit codes: 0 done; 2 wrong arguments; 3 bad contents of the model; 4 an error of the system; 5 legal
+but not supported; 130 interrupted.
 )";
 
 std::string NodeText(const onnx::RemovedNode& node) {
@@ -185,7 +186,7 @@ void OptimizeMdf(const OptimizeFlags& flags, const ModelPaths& paths,
   Graph graph = ReadGraph(paths, with);
   std::string error;
   CheckStatus(graph.Optimize(options, &report, &error), error);
-  report.model_bytes_before = files::FileBytes(flags.input, "cannot be looked at");
+  report.model_bytes_before = files::FileBytes(flags.input, "cannot be accessed");
   report.model_bytes_after = WriteGraph(graph, paths, with);
 }
 
@@ -229,12 +230,12 @@ void AddOptimizeCommand(CommandLine& line) {
       .Required();
   command.AddOption("-o,--output FILE", flags->output, "The model to write").Required();
   command.AddOption("--fold smaller|all", flags->fold,
-                    "Which Casts of constants are done in the model: those by which it does not "
-                    "grow, or all (smaller)");
+                    "Which Casts of constants become their results: those that do not make the "
+                    "model larger, or all (default: smaller)");
   command.AddFlag("--nan-payloads-may-change", flags->nan_payloads_may_change,
-                  "Payloads of NaNs, and whether they signal, count as nothing");
+                  "Let NaNs change their payloads, and whether they signal");
   AddHardLinksFlag(command, flags->allow_hard_links);
-  command.AddFlag("--json", flags->json, "The report as JSON");
+  command.AddFlag("--json", flags->json, "Print the report as JSON");
   command.AddFlag("--force", flags->force, "Replace an existing output");
   command.Runs([flags] { return OptimizeModel(*flags); });
 }

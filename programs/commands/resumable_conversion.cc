@@ -73,7 +73,7 @@ convert::ResumeOptions ParseResumeFlags(const ResumeFlags& flags) {
   }
   if (options.part == 0 || options.part > options.parts || options.parts > kMostParts) {
     throw Error(ErrorKind::kArguments,
-                fmt::format("--part {}: is to be K/N, such as 3/8: one of N parts, counted from 1",
+                fmt::format("--part '{}' is not K/N, such as 3/8: one of N parts, counted from 1",
                             words::Escape(flags.part)));
   }
   return options;
@@ -91,8 +91,8 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
   convert::ResumableRun& run = *end.run;
   progress.Clear();
   if (!is_quiet && run.units_done() != 0 && !flags.join) {
-    SayNote(
-        fmt::format("goes on in {}: {} are done", words::PathText(run.directory()), DoneText(run)));
+    SayNote(fmt::format("this run goes on in {}: {} are done", words::PathText(run.directory()),
+                        DoneText(run)));
   }
   if (flags.join && !run.UnitsLeft().empty()) FailUnfinished(run);
   const bool was_committed = run.is_committed();
@@ -122,7 +122,7 @@ ResumedEnd RunResumable(convert::PlanState& state, const ResumeFlags& flags, boo
     end.reading_hint = run.reading_hint();
     if (was_committed && !is_quiet) {
       SayNote(fmt::format(
-          "{} was complete; {}", words::PathText(state.files.front().output),
+          "{} is complete; {}", words::PathText(state.files.front().output),
           record.write ? "only its record and its report are left"
           : measured   ? "only its report is left"
                        : fmt::format("only {} is removed", words::PathText(run.directory()))));

@@ -34,7 +34,7 @@ convert::ResumeOptions ParseResumeFlags(const ResumeFlags& flags);
 
 // What the rest of the command tells of a run that has ended.
 struct ResumedEnd {
-  // OUT has its name; else a part is done, or the run was interrupted, and all is said.
+  // OUT has its name; else a part is done, or the run was interrupted; messages are printed.
   bool is_complete = false;
   int exit_code = 0;
   std::uint64_t bytes_moved = 0;
@@ -44,7 +44,7 @@ struct ResumedEnd {
   std::unique_ptr<convert::ResumableRun> run;  // where it is complete
 };
 
-// The record that is asked for, of which the work goes on until it is written; null: none.
+// The record that is asked for; the work goes on until it is written. Null: none.
 struct RecordOfWork {
   std::function<void()> check;                // before the output has its name
   std::function<void(bool overwrite)> write;  // after `measured` was called of all

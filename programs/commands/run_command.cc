@@ -68,14 +68,14 @@ Examples:
   tensorcast run casts.onnx --input x=x.pb --input like=like.pb \
       --output-dir out --profile
 
-A model may hold Cast, CastLike, Identity, Constant and functions of these; the model's opset says
-what a cast means (docs/onnx.md). Inputs are .npy, .pb, .npz or .safetensors files; one without NAME=
-gives every input that it holds under its name. An input with an initializer of its name need not be
-given. Each output becomes a file of its name in DIR, as .npy or .pb, or all become one .safetensors
-file. Tensors are held in memory.
+A model may contain Cast, CastLike, Identity, Constant and functions of these; its opset defines what
+a cast means (docs/onnx.md). Inputs are .npy, .pb, .npz or .safetensors files; one without NAME= gives
+every input whose name it holds. An input with an initializer of its name need not be given. Each
+output becomes a file of its name in DIR, as .npy or .pb, or all become one .safetensors file. Tensors
+are held in memory.
 
-Exit codes: 0 done; 2 the arguments; 3 the contents of the model or of an input; 4 the system; 5 legal
-but not supported (any other node); 130 interrupted.
+Exit codes: 0 done; 2 wrong arguments; 3 bad contents of the model or of an input; 4 an error of the
+system; 5 legal but not supported (any other node); 130 interrupted.
 )";
 
 // ----------------------------------------------------------------------------------- inputs
@@ -359,24 +359,24 @@ void AddRunCommand(CommandLine& line) {
       .Required();
   command
       .AddOption("--input NAME=FILE", flags->inputs,
-                 "The tensor of an input, or a file of many by name; repeatable")
+                 "The tensor of an input, or a file of several by name; repeatable")
       .OneValue();
   command
       .AddOption("--output-dir DIR", flags->directory, "Where the outputs go; created if missing")
       .Required();
   command.AddOption("--output-format npy|pb|safetensors", flags->format,
-                    "What the outputs become (npy)");
+                    "The format of the outputs (default: npy)");
   AddContradictionsFlag(command, flags->contradictions);
   AddHardLinksFlag(command, flags->allow_hard_links);
   command.AddFlag("--optimize", flags->optimize,
                   "Leave out the Casts that change nothing, as optimize does");
   command.AddFlag("--profile", flags->profile, "Print time and bytes of each node");
-  command.AddFlag("--json", flags->json, "The profile as JSON").Needs("--profile");
-  command.AddOption("--threads N", flags->threads, "Threads to use (all cores)");
+  command.AddFlag("--json", flags->json, "Print the profile as JSON").Needs("--profile");
+  command.AddOption("--threads N", flags->threads, "Threads to use (default: all cores)");
   command.AddOption("--target best|scalar|sse4|avx2|avx3|avx3_dl", flags->target,
-                    "Instruction set to use (best)");
+                    "Instruction set to use (default: best)");
   command.AddFlag("--force", flags->force, "Replace existing outputs");
-  command.AddFlag("-q,--quiet", flags->quiet, "Say nothing but errors");
+  command.AddFlag("-q,--quiet", flags->quiet, "Print only errors");
   command.Runs([flags] { return RunModel(*flags); });
 }
 

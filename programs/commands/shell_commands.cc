@@ -36,7 +36,7 @@ Examples:
 void AddShellCommands(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
   Command completion = line.AddCommand("completion", kCompletionDescription);
-  completion.AddOption("SHELL bash|zsh", *shell, "Whose script").Required();
+  completion.AddOption("SHELL bash|zsh", *shell, "The shell to use it in").Required();
   completion.Runs([shell, &line] {
     RequireWord("completion", *shell, {"bash", "zsh"});
     const CommandEntry tool = line.Describe();

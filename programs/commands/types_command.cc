@@ -175,7 +175,7 @@ void PrintTypesJson() {
 void AddTypesCommand(CommandLine& line) {
   auto as_json = std::make_shared<bool>(false);
   Command command = line.AddCommand("types", kTypesDescription);
-  command.AddFlag("--json", *as_json, "As JSON");
+  command.AddFlag("--json", *as_json, "Print JSON");
   command.Runs([as_json] {
     if (*as_json) {
       PrintTypesJson();

@@ -26,7 +26,7 @@ namespace tensorcast::tool {
 namespace {
 
 constexpr const char* kVerifyDescription =
-    R"(Convert again without writing, and compare the output that stands bit by bit.
+    R"(Convert again without writing, and compare the existing output bit by bit.
 
 Examples:
   tensorcast verify Qwen3-8B Qwen3-8B-f16
@@ -34,17 +34,17 @@ Examples:
   tensorcast verify Qwen3-8B Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
   tensorcast verify model.safetensors small.safetensors --to fp8_e5m2 --rule '*.norm.*=bfloat16' --json
 
-The flags are those of the conversion. Without --to, --rule and --repack the record that convert
---record wrote says what was asked, or the types of OUT's tensors tell it; the first line says which.
-Every tensor is made of IN again, with all that the flags say, and compared with OUT's; so are the
-other files of a directory. Nothing is written. It takes as long as converting without a report, and
-as little memory.
+The flags are those of the conversion. Without --to, --rule and --repack, the request is taken from
+the record that convert --record wrote, or from the types of OUT's tensors; the first line says which.
+Every tensor is made from IN again, as the flags say, and compared with OUT's; so are the other files
+of a directory. Nothing is written. This takes as long as converting without a report, and as little
+memory.
 
-One file or directory alone is held against its record, digest by digest: that finds what a copy or a
-disk has lost. The digest is XXH3-128, which is no signature.
+Without OUT, IN is checked against its own record, digest by digest. This finds what a copy or a disk
+has damaged. The digest is XXH3-128, which is not a signature.
 
-Exit codes: 0 OUT is what the conversion makes; 1 tensors or files differ, are missing or are too many;
-2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported; 130 interrupted.
+Exit codes: 0 OUT is what the conversion makes; 1 tensors or files differ, are missing or were added;
+2 wrong arguments; 3 bad contents of an input; 4 an error of the system; 5 legal but not supported; 130 interrupted.
 )";
 
 struct VerifyFlags : ConversionFlags {
@@ -57,7 +57,7 @@ int Show(const VerifyFlags& flags, const VerificationSummary& summary, const Rep
   } else {
     PrintVerificationTable(summary, flags.cast.verbose);
   }
-  if (report.IsAsked()) report.Write(ReportOf(summary));
+  if (report.IsAsked()) report.Write(ReportOf(summary), flags.cast.quiet);
   return summary.found.IsRight() ? kExitDone : kExitDiffers;
 }
 
@@ -82,7 +82,7 @@ int VerifyOutput(const VerifyFlags& flags) {
   const ReportFile report(flags.cast.report, flags.replaces_report, std::move(inputs), "");
   VerificationSummary summary;
   if (flags.output.empty()) {
-    refuse_requests("is of a conversion; name the input and the output");
+    refuse_requests("belongs to a conversion; name the input and the output");
     summary.output = flags.input;
     summary.told_by = ToldBy::kRecord;
     summary.found = convert::VerifyByRecord(flags.input, settings, spool);
@@ -95,7 +95,7 @@ int VerifyOutput(const VerifyFlags& flags) {
   if (!SaysWhatBecomes(flags, request)) {
     if (std::optional<convert::Recorded> recorded =
             convert::RecordedConversion(flags.input, flags.output)) {
-      refuse_requests("what was asked, the record says; give all of convert's flags, or none");
+      refuse_requests("the record says what was asked; give all of convert's flags, or none");
       request = std::move(recorded->request);
       losses = std::move(recorded->losses);
       summary.told_by = ToldBy::kRecord;
@@ -120,7 +120,7 @@ void AddVerifyCommand(CommandLine& line) {
   Command command = line.AddCommand("verify", kVerifyDescription);
   AddInput(command, "IN", flags->input);
   command.AddOption("OUT", flags->output,
-                    "What was made of it; without, IN is held against its record");
+                    "The output to compare; without it, IN is checked against its record");
   AddConversionFlags(command, *flags);
   AddReportFlags(command, flags->cast, flags->replaces_report);
   command.Runs([flags, command] {

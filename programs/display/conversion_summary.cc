@@ -1,4 +1,4 @@
-// How a finished convert is put into words, and what is said beside its report.
+// How a finished convert is put into words, and the messages beside its report.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "display/conversion_summary.h"

@@ -29,7 +29,7 @@ namespace tensorcast::tool {
 // "?" where squares left double's range.
 std::string SnrText(const LossReport& loss);
 
-// Cast from or to strings, of which no loss is measured.
+// Cast from or to strings, whose loss is not measured.
 struct CastText {
   const formats::TensorInfo* info = nullptr;  // of the input
   DataType to = DataType::kUndefined;

@@ -243,7 +243,7 @@ void AddNeighbour(const TypeInfo& row, const Explanation& type, const char* name
   if (!is_one) facts.emplace_back("", midpoint);
 }
 
-// What is said of a code below its drawing, a value in so many columns.
+// The lines about a code below its drawing, with a value in so many columns.
 Facts FactsOf(const TypeInfo& row, const Explanation& type, std::size_t columns) {
   const std::uint64_t code = type.result.code;
   const ExactValue& value = type.value;

@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kTensorsShown = 12;
 constexpr std::size_t kNamesShown = 3;
 
-// What is said of the first value of a kind that should not have occurred.
+// Words for the first value of a kind that should not have occurred.
 struct Offence {
   Loss kind;
   std::string_view said;
@@ -337,7 +337,7 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
   if (!summary.repacked.empty()) {
     text += RepackedLines(summary);
   } else if (summary.cast.empty() && summary.texts.empty()) {
-    text += " no tensor was cast: they were copied as they are\n";
+    text += " no tensor was cast; all were copied as they are\n";
   } else if (!summary.cast.empty()) {
     text += TensorRows(summary, verbose, colour, columns) + "\n";
     for (const std::string& offence : OffenceTexts(summary, columns)) text += " " + offence + "\n";

@@ -24,7 +24,7 @@ class ProgressDisplay {
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
-  // Before work begins of which so many bytes are done already: they are no speed of this run.
+  // Before work begins. So many bytes of it are done already, which this run's speed leaves out.
   void BeginAt(std::uint64_t bytes);
   // For RunSettings::progress. What cannot be shown is left out.
   void Show(const convert::Progress& progress) noexcept;

@@ -13,7 +13,7 @@ namespace tensorcast::tool {
 // and caches are cold, tells little of its end, and a single piece tells less.
 class RecentSpeed {
  public:
-  // From now on work is counted of which `bytes` were done before, by others or by an earlier run.
+  // Work is counted from now on; `bytes` of it were done before, by others or by an earlier run.
   void BeginAt(std::uint64_t bytes, double seconds) {
     *this = {};
     last_bytes_ = bytes;

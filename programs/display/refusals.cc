@@ -55,7 +55,10 @@ int ExitCodeOf(core::ErrorKind kind) {
 std::string RefusalText(const files::Error& error) {
   for (const RemedyWords& words : kWords) {
     if (words.remedy != error.remedy()) continue;
-    return std::string(words.before) + error.what() + std::string(words.after);
+    const std::string_view text = error.what();
+    // Rules and renames say where they stand.
+    const bool is_selected = words.remedy == Remedy::kMatchNames && text.starts_with('\'');
+    return std::string(is_selected ? "--select " : words.before).append(text).append(words.after);
   }
   return error.what();
 }

@@ -32,7 +32,7 @@ std::string Field(std::string_view text) {
   return quoted + "\"";
 }
 
-// As many digits as tell it; nothing where it is none.
+// As many digits as tell it; empty if it is not a number.
 std::string Number(bool is_there, double value) {
   if (!is_there || std::isnan(value)) return "";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

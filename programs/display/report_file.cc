@@ -13,6 +13,7 @@
 #include "files/system.h"
 #include "files/text_output.h"
 #include "shell/process.h"
+#include "shell/streams.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -62,7 +63,7 @@ ReportFile::ReportFile(const std::string& path, bool overwrite, std::vector<std:
   files::CheckOutput(path_, 0, create_);
 }
 
-void ReportFile::Write(const RunReport& report) const {
+void ReportFile::Write(const RunReport& report, bool is_quiet) const {
   if (path_.empty()) return;
   CatchInterrupts();  // it is written to its end: a temporary file must not be left
   files::TextOutput file(path_, 0, create_);
@@ -73,6 +74,9 @@ void ReportFile::Write(const RunReport& report) const {
     case Form::kCsv: PrintReportCsv(report, take); break;
   }
   file.Commit();
+  if (is_quiet) return;
+  FlushPrinted();
+  Say(fmt::format(" wrote {}, the report\n", words::PathText(path_)));
 }
 
 }  // namespace tensorcast::tool

@@ -26,8 +26,9 @@ class ReportFile {
   // Whether how magnitudes lie is shown in it.
   bool HasExponents() const { return IsAsked() && form_ != Form::kCsv; }
 
-  // Does nothing where none is asked for. Throws files::Error.
-  void Write(const RunReport& report) const;
+  // Does nothing where none is asked for; else says on stderr what was written, unless it is to be
+  // quiet. Throws files::Error.
+  void Write(const RunReport& report, bool is_quiet) const;
 
  private:
   enum class Form : std::uint8_t { kPage, kJson, kCsv };

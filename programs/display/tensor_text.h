@@ -1,4 +1,4 @@
-// What is said of a tensor in words: its type, and the value of one element.
+// A tensor in words: its type, and the value of one element.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_DISPLAY_TENSOR_TEXT_H_

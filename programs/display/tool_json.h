@@ -56,7 +56,7 @@ std::string JsonText(const Json& json);
 std::string IndentedJson(std::string_view json);
 
 // Prints a document, one object, as JsonText would give it, member by member: a checkpoint may have
-// many tensors, and a tree of what is said of each takes kilobytes. Begin and End nest; members
+// many tensors, and a tree for each of them takes kilobytes. Begin and End nest; members
 // have keys, elements of arrays have none.
 class JsonPrinter {
  public:

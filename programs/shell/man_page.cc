@@ -151,10 +151,12 @@ std::string ExitStatus() {
       {kExitDone, "Done"},
       {kExitLimitCrossed, "Done, but a --fail-on limit was crossed"},
       {kExitArguments,
-       "The arguments: an unknown type, a rule that matches nothing, the output exists"},
-      {kExitContents, "The contents of an input file"},
-      {kExitSystem, "The system refused: missing, permission, full, shrank while read"},
-      {kExitUnsupported, "Legal, but not supported: an unknown format, object arrays"},
+       "Wrong arguments: an unknown type, a rule that matches nothing, an output that exists"},
+      {kExitContents, "Bad contents of an input file"},
+      {kExitSystem,
+       "An error of the system: a file is missing, not permitted or shrank while it was read, or a "
+       "disk is full"},
+      {kExitUnsupported, "Legal, but not supported: an unknown format, or an array of objects"},
       {kExitInterrupted, "Interrupted"},
   };
   std::string text = ".SH EXIT STATUS\n";
@@ -199,7 +201,7 @@ std::string ManPage(const CommandEntry& tool) {
       ".SH ENVIRONMENT\n"
       ".TP\n"
       ".B NO_COLOR\n"
-      "Where it is set and not empty, nothing is coloured.\n";
+      "If it is set and not empty, nothing is coloured.\n";
   const char* heading = ".SH EXAMPLES\n";
   for (const CommandEntry& command : tool.commands) {
     if (command.examples.empty()) continue;

@@ -1,5 +1,5 @@
 // The one way to stdout and stderr. Printing never throws and never ends a run: what could not be
-// printed to stdout is said, once, when the run is over; what could not be said at all is not.
+// printed to stdout is reported once, on stderr, when the run is over.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_SHELL_STREAMS_H_
@@ -12,7 +12,7 @@ namespace tensorcast::tool {
 
 // To stdout, or where that has been sent to: what the run is asked for.
 void Print(std::string_view text) noexcept;
-// What was printed stands before what is said next, where both go to one terminal.
+// What was printed stands before what goes to stderr next, if both go to one terminal.
 void FlushPrinted() noexcept;
 // From now on stderr gets what is printed: the bytes of a file have stdout.
 void PrintToStderr() noexcept;

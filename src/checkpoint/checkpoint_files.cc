@@ -214,29 +214,28 @@ class Chooser {
     const std::string ending(chosen_.is_torch ? kTorchEnding : kSafetensorsEnding);
     const std::string one(chosen_.is_torch ? kTorchFile : kUsualFile);
     std::set<std::string, std::less<>> named;
-    ReadIndex(
-        *files::OpenNamedFile(path, enclosure_, 0),
-        "it says which files hold the checkpoint: mend it",
-        [&](std::string_view tensor, std::string_view file) {
-          if (named.find(file) != named.end()) return;
-          const std::string of = " of tensor " + words::Quoted(tensor);
-          // Files below the directory are no part of this, and paths lead elsewhere.
-          if (file.empty() || file == "." || file == ".." ||
-              file.find('/') != std::string_view::npos ||
-              file.find('\0') != std::string_view::npos) {
-            fail("gives " + words::Quoted(file) + " as the file" + of +
-                 "; a shard is a file in the index's own directory, and this is no such name");
-          }
-          if (!Has(std::string(file))) {
-            fail("names " + words::Quoted(file) + " as the file" + of +
-                 (file.ends_with(ending) ? ", which is not there; fetch that file too"
-                                         : "; only " + ending + " files are read"));
-          }
-          if (named.size() == kMostFilesRead) {
-            fail("names more than " + std::to_string(kMostFilesRead) + " files");
-          }
-          named.emplace(file);
-        });
+    ReadIndex(*files::OpenNamedFile(path, enclosure_, 0),
+              "it says which files hold the checkpoint: mend it",
+              [&](std::string_view tensor, std::string_view file) {
+                if (named.find(file) != named.end()) return;
+                const std::string of = " of tensor " + words::Quoted(tensor);
+                // Files below the directory are no part of this, and paths lead elsewhere.
+                if (file.empty() || file == "." || file == ".." ||
+                    file.find('/') != std::string_view::npos ||
+                    file.find('\0') != std::string_view::npos) {
+                  fail("gives " + words::Quoted(file) + " as the file" + of +
+                       "; a shard is a file in the index's own directory, which this name is not");
+                }
+                if (!Has(std::string(file))) {
+                  fail("names " + words::Quoted(file) + " as the file" + of +
+                       (file.ends_with(ending) ? ", which is not there; fetch that file too"
+                                               : "; only " + ending + " files are read"));
+                }
+                if (named.size() == kMostFilesRead) {
+                  fail("names more than " + std::to_string(kMostFilesRead) + " files");
+                }
+                named.emplace(file);
+              });
     if (named.empty()) fail("names no file");
     if (Has(one) && (index == kUsualIndex || index == kTorchIndex) &&
         named.find(one) == named.end()) {
@@ -265,7 +264,7 @@ class Chooser {
       ++numbered;
     }
     if (sets.size() > 1 || (numbered != 0 && numbered != files.size())) {
-      Fail(ErrorKind::kContents, "has no index, and files of more than one checkpoint: " +
+      Fail(ErrorKind::kContents, "has no index, and has files of more than one checkpoint: " +
                                      Listed(files) + "; name one file, or leave one set there");
     }
     for (const auto& [set, numbers] : sets) {

@@ -76,7 +76,7 @@ std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& r
                               std::uint64_t other_bytes, const files::CreateOptions& options);
 
 // Why a directory is none that a checkpoint replaces: it is no checkpoint, or more than one. Empty:
-// it may be. Throws Error where it cannot be looked at.
+// it may be. Throws Error where it cannot be accessed.
 std::string WhyNotReplaced(const std::string& path);
 
 }  // namespace tensorcast::checkpoint

@@ -35,7 +35,7 @@ class ModelTypeCount {
 
 class ModelConfig {
  public:
-  // Throws Error (contents) where the file is no JSON object, or large for a configuration.
+  // Throws Error (contents) where the file is not a JSON object, or large for a configuration.
   explicit ModelConfig(const files::ByteSource& file)
       : json_(file.path(), ReadText(file, kMostConfigBytes)) {}
 

@@ -66,8 +66,8 @@ class BlockJob {
       throw files::Error(core::ErrorKind::kContents,
                          words::EscapeName(info_.name) + ": block " +
                              std::to_string(first / blocks_.values + *block) +
-                             " has values whose scale float16, as " + std::string(blocks_.type) +
-                             " has it, does not hold",
+                             " has values whose scale does not fit float16, the type of " +
+                             std::string(blocks_.type) + "'s scales",
                          Remedy::kNone, info_.name);
     }
     if (writer_ != nullptr) writer_->Write(job_.output, BytesOf(first), out);

@@ -112,7 +112,7 @@ std::vector<std::vector<bool>> WrittenOf(const PlanState& state, std::span<const
     written[i] = WrittenTensors(surveys[i], selection.select, matches);
   }
   for (std::size_t i = 0; i < matches.size(); ++i) {
-    if (!matches[i]) RefuseIdle(selection.select[i].text(), surveys);
+    if (!matches[i]) RefuseIdle({}, selection.select[i].text(), surveys);
   }
   return written;
 }
@@ -140,7 +140,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   state->interrupt->Set(settings.interrupted);
   const SelectionRequest selection = SelectionOf(request);
   const Opening opening = OpeningOf(*state);
-  naming::Renames renames = RenamesOf(request);
+  naming::Renames renames = RenamesOf(request.renames);
   std::vector<Survey> surveys;
   std::vector<NewNames> new_names;
   std::vector<Matching> matchings;
@@ -158,7 +158,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   }
   for (const Survey& survey : surveys) matchings.emplace_back(survey, selection);
   RequireMatches(matchings, selection);
-  RequireRenamed(renames, surveys);
+  RequireRenamed(request.renames, renames, surveys);
   std::vector<std::vector<bool>> written = WrittenOf(*state, surveys, selection);
   for (std::size_t i = 0; i < surveys.size(); ++i) {
     PlannedFile& file = state->files[i];
@@ -173,10 +173,11 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
       const auto count = std::ranges::count(decided.is_written, true);
       state->notes.push_back(words::PathText(file.input) + ": " + std::to_string(count) + " of " +
                              words::CountText(file.input_tensors, "tensor") +
-                             " are selected; no other is written");
+                             (count == 1 ? " is" : " are") +
+                             " selected; the others are not written");
     }
-    if (new_names[i].HasAny()) {
-      state->notes.push_back(words::PathText(file.input) + ": " + new_names[i].Text(surveys[i]));
+    if (const std::string text = new_names[i].Text(surveys[i], decided.is_written); !text.empty()) {
+      state->notes.push_back(words::PathText(file.input) + ": " + text);
     }
     file.plan = PlanFile(surveys[i], std::move(decided), *file.sink, file.output, new_names[i]);
     if (!file.plan.config.note.empty()) {

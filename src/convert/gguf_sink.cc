@@ -31,7 +31,7 @@ class GgufExample {
       : path_(path), survey_(OpenSurvey(path, opening)) {
     if (contents().gguf_keys == nullptr) {
       throw files::Error(core::ErrorKind::kArguments,
-                         words::PathText(path) + ": an output can be like a .gguf file alone",
+                         words::PathText(path) + ": an output can be made like a .gguf file only",
                          path);
     }
     std::uint64_t float32 = 0, all = 0;
@@ -90,7 +90,7 @@ class GgufExample {
     if (missing != at.end()) {
       const auto n = static_cast<std::uint64_t>(std::ranges::count(at, kNone));
       const auto place = static_cast<std::size_t>(missing - at.begin());
-      Fail("has " + words::CountText(n, "tensor") + " that the input has not (" +
+      Fail("has " + words::CountText(n, "tensor") + " that the input does not have (" +
            (n > 1 ? "the first is " : "") + words::EscapeName(contents().tensors[place].name) +
            ")");
     }
@@ -249,8 +249,8 @@ class GgufSink final : public Sink {
     if (rule_ && *rule_ != form.rule) {
       throw files::Error(core::ErrorKind::kArguments,
                          words::PathText(path_) + ": blocks of " + std::string(asked.format->name) +
-                             " have a scale by the rule " +
-                             std::string(scale::RuleName(*asked.format, form.rule)) + " alone",
+                             " take no scale rule but " +
+                             std::string(scale::RuleName(*asked.format, form.rule)),
                          path_);
     }
     return form;

@@ -155,8 +155,8 @@ class GroupJob {
                          words::EscapeName(info_.name) + ": group " +
                              std::to_string(*group % quantiser_.groups()) + " of row " +
                              std::to_string(row + *group / quantiser_.groups()) +
-                             " has values whose scale " + std::string(TypeName(rule_.scale)) +
-                             ", the type of its scales, does not hold",
+                             " has values whose scale does not fit " +
+                             std::string(TypeName(rule_.scale)) + ", the type of its scales",
                          Remedy::kNone, info_.name);
     }
     const std::lock_guard<std::mutex> lock(mutex_);

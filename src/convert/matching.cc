@@ -100,13 +100,14 @@ std::string MeantText(std::string_view pattern, std::span<const Survey* const> i
   return MeantText(pattern, names);
 }
 
-void RefuseIdle(const std::string& pattern, std::span<const Survey> inputs) {
+void RefuseIdle(const std::string& place, const std::string& pattern,
+                std::span<const Survey> inputs) {
   std::vector<const Survey*> surveys;
   for (const Survey& one : inputs) surveys.push_back(&one);
-  throw files::Error(
-      core::ErrorKind::kArguments,
-      "'" + words::EscapeName(pattern) + "' matches no tensor" + MeantText(pattern, surveys),
-      Remedy::kMatchNames, pattern);
+  throw files::Error(core::ErrorKind::kArguments,
+                     place + "'" + words::EscapeName(pattern) + "' matches no tensor" +
+                         MeantText(pattern, surveys),
+                     Remedy::kMatchNames, pattern);
 }
 
 void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& request) {

@@ -132,8 +132,8 @@ std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Deci
     notes.push_back(words::CountText(count, kind.noun) + " (" + words::EscapeName(first) +
                     (count == 1 ? "" : ", ...") + "): " + std::string(kind.fate) +
                     // Left out, they would keep scales of another layout beside these.
-                    (any_had_scales ? "; where it is to load them, make all weights plain first"
-                                    : "; leave them out where it is to load them"));
+                    (any_had_scales ? "; if it is to load them, make all weights plain first"
+                                    : "; leave them out if it is to load them"));
   }
   return notes;
 }
@@ -164,7 +164,7 @@ std::string UnrotatedNote(const std::vector<TensorInfo>& tensors,
          words::EscapeName(tensors[static_cast<std::size_t>(first - decisions.begin())].name) +
          (count == 1 ? ") is" : ", ...) are") +
          " int8-row without rotation: " + (count == 1 ? "its rows are" : "their rows are") +
-         " no whole groups of " + std::to_string(first->scaled.layout->rotation) + " columns";
+         " not whole groups of " + std::to_string(first->scaled.layout->rotation) + " columns";
 }
 
 std::string TurnedNote(const Survey& survey, std::span<const Decision> decisions) {

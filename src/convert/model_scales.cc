@@ -91,9 +91,9 @@ std::vector<std::string> NotesOnScales(const formats::OnnxTensorReader& model,
                     " one scale, not one for each row: " + why);
   };
   add(by_opset,
-      "DequantizeLinear takes one up to opset 12; "
-      "onnx.version_converter.convert_version(model, 13) lifts that");
-  add(by_use, "no use as a weight says which axis the rows are");
+      "up to opset 12 DequantizeLinear takes no more; "
+      "onnx.version_converter.convert_version(model, 13) upgrades the model");
+  add(by_use, "without a use as a weight, nothing tells which axis the rows are");
   return notes;
 }
 

@@ -43,14 +43,17 @@ void RequireName(const std::string& path, const std::string& old, std::string_vi
 
 }  // namespace
 
-naming::Renames RenamesOf(const Request& request) {
+std::string PlaceText(const RequestedRename& rename) {
+  return rename.where.empty() ? std::string() : words::Escape(rename.where) + ": ";
+}
+
+naming::Renames RenamesOf(std::span<const RequestedRename> requested) {
   naming::Renames renames;
-  for (const RequestedRename& one : request.renames) {
+  for (const RequestedRename& one : requested) {
     try {
       renames.Add({one.from, one.to});
     } catch (const Error& error) {
-      if (one.where.empty()) throw;
-      throw Error(error.kind(), words::Escape(one.where) + ": " + error.what());
+      throw Error(error.kind(), PlaceText(one) + error.what());
     }
   }
   return renames;
@@ -77,7 +80,7 @@ NewNames::NewNames(const Survey& survey, naming::Renames& renames) {
     };
     take(weight.codes);
     for (const std::size_t part : weight.companions) take(part);
-    if (name != weight.name && count_++ == 0) first_ = weight.codes;
+    if (name != weight.name) renamed_.push_back(weight.codes);
   }
   for (const scale::Companion& one : scales.companions.companions) {
     if (scales.is_ignored || is_named[one.tensor] || one.is_of_layer) continue;
@@ -91,7 +94,7 @@ NewNames::NewNames(const Survey& survey, naming::Renames& renames) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (is_named[i]) continue;
     plain_[i] = made(tensors[i].name);
-    if (plain_[i] != tensors[i].name && count_++ == 0) first_ = i;
+    if (plain_[i] != tensors[i].name) renamed_.push_back(i);
   }
 }
 
@@ -112,31 +115,37 @@ formats::FileContents NewNames::ContentsOf(formats::FileContents contents) const
   return contents;
 }
 
-std::string NewNames::Text(const Survey& survey) const {
-  std::string old = survey.tensors()[first_].name;
+std::string NewNames::Text(const Survey& survey, const std::vector<bool>& is_written) const {
+  std::vector<std::size_t> renamed = renamed_;
+  std::erase_if(renamed, [&](std::size_t i) { return !is_written.empty() && !is_written[i]; });
+  if (renamed.empty()) return {};
+  const std::size_t first = renamed.front();
+  std::string old = survey.tensors()[first].name;
   for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
-    if (weight.codes == first_) old = weight.name;
+    if (weight.codes == first) old = weight.name;
   }
-  return words::CountText(count_, "tensor") + (count_ == 1 ? " is" : " are") + " renamed (" +
-         words::EscapeName(old) + " is written as " + words::EscapeName(plain_[first_]) +
-         (count_ == 1 ? ")" : ", ...)");
+  return words::CountText(renamed.size(), "tensor") + (renamed.size() == 1 ? " is" : " are") +
+         " renamed (" + words::EscapeName(old) + " is written as " +
+         words::EscapeName(plain_[first]) + (renamed.size() == 1 ? ")" : ", ...)");
 }
 
-void RequireRenamed(const naming::Renames& renames, const std::vector<Survey>& surveys) {
-  const naming::Rename* const idle = renames.Idle();
-  if (idle == nullptr) return;
-  const naming::NamePattern pattern(idle->from());
+void RequireRenamed(std::span<const RequestedRename> requested, const naming::Renames& renames,
+                    const std::vector<Survey>& surveys) {
+  const std::optional<std::size_t> found = renames.Idle();
+  if (!found) return;
+  const RequestedRename& idle = requested[*found];
+  const naming::NamePattern pattern(idle.from);
   for (const Survey& survey : surveys) {
     for (const formats::TensorInfo& info : survey.tensors()) {
       if (!pattern.Matches(info.name)) continue;
       throw Error(ErrorKind::kArguments,
-                  "'" + words::EscapeName(idle->from()) + "' matches " +
+                  PlaceText(idle) + "'" + words::EscapeName(idle.from) + "' matches " +
                       words::EscapeName(info.name) +
-                      " alone, and what serves a weight is named after the weight",
-                  idle->from());
+                      " alone, which takes its name from the weight that it belongs to",
+                  idle.from);
     }
   }
-  RefuseIdle(idle->from(), surveys);
+  RefuseIdle(PlaceText(idle), idle.from, surveys);
 }
 
 }  // namespace tensorcast::convert

@@ -131,7 +131,7 @@ void WriteDecided(const PlanState& state, const std::function<void(std::string_v
 
 // What is decided now and not said by the files of a plan that was read; empty if all of it is.
 std::string FirstDifference(const PlanState& state, const Json& files) {
-  if (!files.is_array() || files.size() != state.files.size()) return "its files are others now";
+  if (!files.is_array() || files.size() != state.files.size()) return "its files have changed";
   for (std::size_t f = 0; f < state.files.size(); ++f) {
     const PlannedFile& file = state.files[f];
     const Json& planned = files[f];
@@ -146,8 +146,7 @@ std::string FirstDifference(const PlanState& state, const Json& files) {
     const std::size_t jobs = has("jobs") && planned["jobs"].is_array() ? planned["jobs"].size() : 0;
     for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
       if (j < jobs && planned["jobs"][j] == JobJson(file, j)) continue;
-      return fail(": something else is decided of " + words::Quoted(file.TensorOf(j).name) +
-                  " now");
+      return fail(": the decision has changed for " + words::Quoted(file.TensorOf(j).name));
     }
     if (jobs != file.plan.jobs.size()) return fail(" has fewer tensors now");
   }
@@ -225,8 +224,7 @@ std::unique_ptr<PlanState> PlanFromJson(std::string_view text, const std::string
   std::unique_ptr<PlanState> state = MakePlan(RequestOf(json.Member("request")), settings, spool);
   std::string difference;
   if (parsed.contains("files")) difference = FirstDifference(*state, parsed["files"]);
-  if (difference.empty() && PlanDigest(*state) != digest)
-    difference = "something else is decided now";
+  if (difference.empty() && PlanDigest(*state) != digest) difference = "its decisions have changed";
   if (difference.empty()) return state;
   throw Error(ErrorKind::kContents, what + ": " + difference + "; plan again");
 }

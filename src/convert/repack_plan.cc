@@ -108,10 +108,11 @@ const scale::Dialect& RepackTargetOf(const Request& request) {
                        request.scale_rule || request.rotate || !request.keep.empty() ||
                        request.all_types;
   if (is_cast) {
-    RefuseRequest("weights that are repacked stay what they are: nothing can be asked to be cast");
+    RefuseRequest(
+        "weights that are repacked stay what they are, and nothing can be cast beside them");
   }
   if (!request.select.empty()) {
-    RefuseRequest("weights are repacked in the place where they stand: all tensors are written");
+    RefuseRequest("weights are repacked where they stand, and no tensor can be left out");
   }
   if (request.ignore_scales) {
     RefuseRequest("weights are repacked with their scales, which cannot be ignored");
@@ -181,7 +182,7 @@ std::vector<std::string> RepackNotes(const Survey& survey, std::span<const Decis
   if (most != nullptr) {
     lines.push_back("the reciprocal global scale of " + words::CountText(changed, "weight") +
                     " is rounded to float32: values change by " + ChangeText(most->change()) +
-                    " of themselves at most (" + words::EscapeName(most->name()) + ")");
+                    " of themselves or less (" + words::EscapeName(most->name()) + ")");
   }
   std::size_t left_out = 0;
   const std::string* first = nullptr;
@@ -192,7 +193,7 @@ std::vector<std::string> RepackNotes(const Survey& survey, std::span<const Decis
   if (left_out != 0) {
     lines.push_back(words::CountText(left_out, "scale") + " of activations " +
                     (left_out == 1 ? "is" : "are") + " left out (" + words::EscapeName(*first) +
-                    "): weights alone are repacked");
+                    "): only weights are repacked");
   }
   return lines;
 }

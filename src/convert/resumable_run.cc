@@ -138,7 +138,7 @@ Entry EntryFrom(std::span<const std::byte> bytes, const std::string& path, bool 
 [[noreturn]] void FailAtOneGo(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::kUnsupported,
               words::PathText(path) + ": " + why +
-                  ", so it is made at one go; convert it without --resume or --part",
+                  ", so it is written in one go; convert it without --resume or --part",
               path);
 }
 
@@ -246,7 +246,8 @@ void ResumableRun::ReadJournals() {
     files::JournalFile::ForEach(path, [&](std::span<const std::byte> bytes) {
       const std::size_t unit = EntryFrom(bytes, path, false).unit;
       if (unit >= units_.size()) {
-        throw Error(ErrorKind::kContents, words::PathText(path) + ": is of other work", path);
+        throw Error(ErrorKind::kContents, words::PathText(path) + ": belongs to another conversion",
+                    path);
       }
       if (is_done_[unit]) return;
       is_done_[unit] = true;
@@ -358,7 +359,7 @@ void ResumableRun::End() {
     }
   }
   if (const std::string left = work_.Remove(); !left.empty()) {
-    notes_.push_back(words::PathText(left) + ", which is of no more use, could not be removed");
+    notes_.push_back(words::PathText(left) + ", which is no longer needed, could not be removed");
   }
 }
 

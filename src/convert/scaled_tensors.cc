@@ -281,7 +281,8 @@ std::string BareCodesText(const Survey& survey, std::span<const Decision> decisi
   if (found == 0) return {};
   return EscapeName(first->name) +
          (found > 1 ? " and " + std::to_string(found - 1) + " more are" : " is") +
-         " cast without scales; these stay beside the codes, as does what a configuration says";
+         " cast without scales; the scales stay beside the codes, and any configuration still "
+         "describes them";
 }
 
 std::vector<std::string> IdleConfigTexts(const Survey& survey) {

@@ -323,18 +323,18 @@ SelectionRequest SelectionOf(const Request& request) {
   if (!HasScaledGoal(selection) && (!request.layout.empty() || request.scale_rule)) {
     throw files::Error(core::ErrorKind::kArguments,
                        std::string(!request.layout.empty() ? "a layout" : "a rule of scales") +
-                           " is asked for, and no scaled format that would have it");
+                           " is asked for without a scaled format to use it");
   }
   if ((request.group || request.asymmetric) && !HasGroupGoal(selection)) {
     throw files::Error(core::ErrorKind::kArguments,
                        std::string(request.group ? "a size of groups is" : "zero points are") +
-                           " asked for, and neither int4-group nor int8-group");
+                           " asked for without int4-group or int8-group");
   }
   const auto is_rotated = [](const Goal& one) { return one.scaled.rotation != 0; };
   if (request.rotate && !(selection.to && is_rotated(*selection.to)) &&
       std::ranges::none_of(selection.rules, is_rotated, &Rule::to)) {
     throw files::Error(core::ErrorKind::kArguments,
-                       "rows are rotated (--rotate) of int8-row in the layout comfyui alone");
+                       "only int8-row in the layout comfyui has rotated rows (--rotate)");
   }
   for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);
   for (const std::string& pattern : request.excluded) selection.excluded.emplace_back(pattern);

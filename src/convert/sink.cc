@@ -45,8 +45,9 @@ std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::Opened
                                const NewNames& names, const std::string& like,
                                std::optional<ScaleRule> rule, const Opening& opening) {
   if (!like.empty() && !formats::HasEnding(path, ".gguf")) {
-    throw files::Error(core::ErrorKind::kArguments,
-                       words::PathText(path) + ": a .gguf alone is made like another file", path);
+    throw files::Error(
+        core::ErrorKind::kArguments,
+        words::PathText(path) + ": only a .gguf output can be made like another file", path);
   }
   if (input.model != nullptr && formats::HasEnding(path, ".onnx")) {
     return OpenModelSink(path, *input.model);

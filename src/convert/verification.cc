@@ -298,7 +298,7 @@ Verification Verify(PlanState& state, const RunSettings& settings, const Recorde
   Verification verification;
   if (file.sink->has_graph()) {
     if (output.model == nullptr) {
-      throw Error(ErrorKind::kContents, words::PathText(file.output) + ": is no ONNX model",
+      throw Error(ErrorKind::kContents, words::PathText(file.output) + ": is not an ONNX model",
                   file.output);
     }
     model = file.sink->MadeInPlaceOf(*output.model, contents);
@@ -349,7 +349,7 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
   const RequestedFile& names = request.files.front();
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::kArguments,
-                words::PathText(names.output) + ": " + why + "; say it with convert's flags",
+                words::PathText(names.output) + ": " + why + "; give convert's flags",
                 names.output);
   };
   const Opening opening{InputOptionsOf(request), spool,
@@ -364,7 +364,7 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
   }
   const Survey output = SurveyOf(std::move(opened), names.output, false);
   constexpr const char* kScaled =
-      "it has scaled weights, of which the types do not tell how they were made";
+      "it has scaled weights, and types do not tell how those were made";
   if (!output.scales.weights.weights.empty()) fail(kScaled);
   // By the names that they are written under, the input's tensors as they are when scales are
   // applied.
@@ -373,7 +373,7 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
     DataType type;
   };
   std::map<std::string_view, Known> known;
-  naming::Renames renames = RenamesOf(request);
+  naming::Renames renames = RenamesOf(request.renames);
   const NewNames names_made(input, renames);
   const auto written_as = [&](std::size_t tensor, std::string_view name) {
     return names_made.HasAny() ? std::string_view(names_made.Plain(tensor)) : name;
@@ -423,7 +423,7 @@ void AskAsOutputTells(Request& request, const files::SpoolOptions& spool) {
   std::erase_if(kept, [&](const Change& one) { return one.to == request.to->type; });
   for (const Change& one : kept) request.excluded.push_back(naming::GlobLiteral(one.name));
   if (request.rules.size() + request.excluded.size() > kMostNames) {
-    fail("its tensors have many types, in no order that they tell");
+    fail("its tensors have several types, and nothing tells which rules gave them");
   }
 }
 

@@ -167,7 +167,7 @@ WorkOptions RequireSameWork(const PlanState& state, const WorkOptions& options,
     }
   }
   if (begun.Member("plan").Text() != PlanDigest(state)) {
-    FailOther(directory, "was begun when something else was decided of this request");
+    FailOther(directory, "was begun when this request led to other decisions");
   }
   return found;
 }

@@ -130,7 +130,7 @@ std::string LeaveForeign(QuantisedModules& modules) {
   });
   if (count == 0) return {};
   return first + (count > 1 ? ", and so do " + std::to_string(count - 1) + " more" : "") +
-         ", of which the configuration of the others says nothing";
+         ", which the configuration of the others does not mention";
 }
 
 // Descriptions of layers in the metadata of a file, which stay beside others.

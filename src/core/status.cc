@@ -40,11 +40,12 @@ std::string_view Status::message() const {
       return "a struct_size is below 4 or above 4096, or fields are set that this version does not "
              "know";
     case StatusCode::kExecutorFailed: return "the executor failed, or did not run every task once";
-    case StatusCode::kNoThreads: return "this build has no oneTBB: bring an executor";
+    case StatusCode::kNoThreads: return "this build has no oneTBB: give an executor";
     case StatusCode::kFileError: return "the system refused a file: missing, permission or full";
     case StatusCode::kBadFile:
       return "the contents of a file, or the bytes given, are not what they should be";
-    case StatusCode::kUnsupportedFile: return "the file is legal, but holds what is not done here";
+    case StatusCode::kUnsupportedFile:
+      return "the file is legal, but holds something that is not supported";
     case StatusCode::kBadInput: return "what was asked for or given does not fit the model";
     case StatusCode::kInterrupted: return "interrupted";
     case StatusCode::kNoSuchName: return "nothing in the graph has this name";

@@ -4,11 +4,13 @@
 #include "diff/tensor_pairs.h"
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "convert/matching.h"
+#include "convert/new_names.h"
 #include "convert/selection.h"
 #include "files/error.h"
 #include "files/system.h"
@@ -38,8 +40,7 @@ bool IsNamedByFile(const Side& side) {
 }
 
 std::vector<TensorPair> ByName(const Side& a, const Side& b, const DiffRequest& request) {
-  naming::Renames renames;
-  for (const RequestedRename& one : request.renames) renames.Add({one.from, one.to});
+  naming::Renames renames = convert::RenamesOf(request.renames);
   const std::vector<std::size_t> of_a = TensorsOf(a), of_b = TensorsOf(b);
   if (request.renames.empty() && of_a.size() == 1 && of_b.size() == 1 &&
       (IsNamedByFile(a) || IsNamedByFile(b))) {
@@ -68,12 +69,13 @@ std::vector<TensorPair> ByName(const Side& a, const Side& b, const DiffRequest& 
     taker = i;
     pair.b = of_b[found->second];
   }
-  if (const naming::Rename* const idle = renames.Idle()) {
+  if (const std::optional<std::size_t> found = renames.Idle()) {
+    const RequestedRename& idle = request.renames[*found];
     throw Error(ErrorKind::kArguments,
-                "'" + words::EscapeName(idle->from()) + "' matches no tensor of " +
-                    words::PathText(a.survey.path) +
-                    convert::MeantText(idle->from(), std::array{&a.survey}),
-                Remedy::kMatchNames, idle->from());
+                convert::PlaceText(idle) + "'" + words::EscapeName(idle.from) +
+                    "' matches no tensor of " + words::PathText(a.survey.path) +
+                    convert::MeantText(idle.from, std::array{&a.survey}),
+                Remedy::kMatchNames, idle.from);
   }
   for (std::size_t k = 0; k < of_b.size(); ++k) {
     if (!taken[k]) pairs.push_back({std::nullopt, of_b[k]});

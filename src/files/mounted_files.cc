@@ -72,7 +72,7 @@ class MountedFile final : public ByteSource {
 
 std::optional<FileEntry> MountedFiles::Find(const std::string& path, bool anew) {
   std::optional<FileEntry> found;
-  ranges_.Try(path, "cannot be looked at", [&] { found = system_->Find(path, anew); });
+  ranges_.Try(path, "cannot be accessed", [&] { found = system_->Find(path, anew); });
   return found;
 }
 
@@ -164,11 +164,11 @@ Status Mount::Make(const std::string& prefix, std::shared_ptr<FileSystem> files,
       throw files::Error(core::ErrorKind::kArguments, words::PathText(prefix) + ": " + why, prefix);
     };
     if (prefix.find(files::kMark) == std::string::npos) {
-      refuse("a file system is lent under a prefix that has \"://\" in it");
+      refuse("the prefix of a file system has to have \"://\" in it");
     }
     if (files == nullptr) refuse("there is no file system");
     if (options.range_bytes == 0 || options.tries == 0) {
-      refuse("ranges have a byte at least, and each is tried once at least");
+      refuse("a range has at least one byte, and is tried at least once");
     }
     Mount made;
     made.files_ = std::make_shared<files::MountedFiles>(prefix, std::move(files), options);

@@ -54,7 +54,7 @@ class ReadAhead {
   void Stop();
 
   // Makes a call as often as the options say, until it throws nothing or FileRefused. `what` of the
-  // path cannot be done: "cannot be looked at". Throws Error (system).
+  // path cannot be done: "cannot be accessed". Throws Error (system).
   void Try(const std::string& path, const std::string& what, const std::function<void()>& call);
 
  private:

@@ -37,7 +37,7 @@ std::string WhyNoName(std::string_view name);
 // Whether a regular file stands at `path`, or a symbolic link to one.
 bool IsFile(const std::string& path);
 
-// The size of the file at `path`. Throws Error, which says `what` about it: "cannot be looked at".
+// The size of the file at `path`. Throws Error, which says `what` about it: "cannot be accessed".
 std::uint64_t FileBytes(const std::string& path, const std::string& what);
 
 // How many files of a kind (inputs, outputs) a process may keep open at once; others of that kind
@@ -120,7 +120,7 @@ class SpoolFile final : public ByteSource {
  private:
   std::string label_;
   SpoolOptions options_;
-  std::vector<std::byte> memory_;  // where there is no directory
+  std::vector<std::byte> memory_;  // where there is not a directory
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };

@@ -54,11 +54,11 @@ std::vector<DirectoryEntry> ListDirectory(const std::string& path) {
     if (mounted != nullptr) break;  // which has said all of it
     const std::string place = Joined(path, entry.name);
     FileStatus status;
-    if (!OwnStatus(place, &status)) ThrowSystem(place, "cannot be looked at", errno);
+    if (!OwnStatus(place, &status)) ThrowSystem(place, "cannot be accessed", errno);
     entry.is_link = status.is_link;
     if (entry.is_link && !ReadStatus(place, &status)) {
       if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) continue;
-      ThrowSystem(place, "cannot be looked at", errno);
+      ThrowSystem(place, "cannot be accessed", errno);
     }
     if (status.kind == FileKind::kFile) entry.kind = DirectoryEntry::Kind::kFile;
     if (status.kind == FileKind::kDirectory) entry.kind = DirectoryEntry::Kind::kDirectory;

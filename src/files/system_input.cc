@@ -34,7 +34,7 @@ std::optional<FileStatus> StatusOf(const std::string& path) {
   FileStatus status;
   if (ReadStatus(path, &status)) return status;
   // A configuration that may not be looked at is not one that is missing.
-  if (errno != ENOENT && errno != ENOTDIR) ThrowSystem(path, "cannot be looked at", errno);
+  if (errno != ENOENT && errno != ENOTDIR) ThrowSystem(path, "cannot be accessed", errno);
   return std::nullopt;
 }
 
@@ -75,7 +75,7 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   Descriptor descriptor(OpenInput(path));
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
   FileStatus status;
-  if (!ReadStatus(descriptor.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (!ReadStatus(descriptor.get(), &status)) ThrowSystem(path, "cannot be accessed", errno);
   if (status.kind == FileKind::kDirectory) {
     ThrowDirectory(core::ErrorKind::kUnsupported, path, "is a directory; name one of its files");
   }
@@ -96,7 +96,7 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
   const Descriptor named(OpenName(path));
   if (named.get() < 0) ThrowSystem(path, "cannot be opened", errno);
   FileStatus status;
-  if (!ReadStatus(named.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (!ReadStatus(named.get(), &status)) ThrowSystem(path, "cannot be accessed", errno);
   if (status.kind == FileKind::kDirectory) {
     ThrowDirectory(core::ErrorKind::kContents, path, "is a directory");
   }
@@ -116,7 +116,7 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
                    [&](const std::string& directory) { return IsBelow(place, directory); })) {
     throw Error(core::ErrorKind::kContents,
                 words::PathText(path) + ": leads to " + words::PathText(place) +
-                    ", out of the directory " + words::PathText(allowed.front()),
+                    ", outside the directory " + words::PathText(allowed.front()),
                 path);
   }
   Descriptor descriptor(OpenNamed(named.get(), place));
@@ -135,13 +135,13 @@ void InputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
 
 void InputFile::CheckUnchanged() const {
   FileStatus status;
-  if (!ReadStatus(descriptor_, &status)) ThrowSystem(path_, "cannot be looked at", errno);
+  if (!ReadStatus(descriptor_, &status)) ThrowSystem(path_, "cannot be accessed", errno);
   if (MayBeRewritten(status_, status)) FailRewritten(path_);
 }
 
 std::shared_ptr<std::byte> InputFile::Map(std::uint64_t offset, std::uint64_t bytes) const {
   FileStatus status;
-  // Memory behind the end of a file that was cut cannot be looked at: reading says what is wrong.
+  // Memory behind the end of a file that was cut cannot be accessed: reading says what is wrong.
   if (!ReadStatus(descriptor_, &status) || status.bytes < size()) return nullptr;
   const std::lock_guard lock(mutex_);
   if (mapping_ == nullptr) mapping_ = PrivateMapping::Of(descriptor_, size());

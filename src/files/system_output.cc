@@ -29,7 +29,7 @@ void CheckName(const std::string& path, const CreateOptions& options) {
   FileStatus link;
   if (!OwnStatus(path, &link)) {
     if (errno == ENOENT) return;
-    ThrowSystem(path, "cannot be looked at", errno);
+    ThrowSystem(path, "cannot be accessed", errno);
   }
   FileStatus target;
   const bool has_target = ReadStatus(path, &target);
@@ -53,7 +53,7 @@ void CheckName(const std::string& path, const CreateOptions& options) {
                   path);
     }
   } else if (!link.is_link) {
-    ThrowSystem(path, "cannot be looked at", errno);
+    ThrowSystem(path, "cannot be accessed", errno);
   }
   if (!options.overwrite) {
     ThrowTaken(path, std::string("the output exists") +
@@ -164,7 +164,7 @@ void OutputFile::TakeAccessOf(const std::string& replaced) {
 
 void OutputFile::CloseUntilUsed() {
   FileStatus own;
-  if (!ReadStatus(descriptor_, &own)) ThrowWrite(path_, "cannot be looked at", errno);
+  if (!ReadStatus(descriptor_, &own)) ThrowWrite(path_, "cannot be accessed", errno);
   number_ = {own.device, own.number};
   Close(std::exchange(descriptor_, -1));
 }
@@ -235,7 +235,7 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes, bool t
   const auto [directory, name] = SplitPath(begun);
   const auto refuse = [&](const std::string& why) {
     throw Error(core::ErrorKind::kContents,
-                words::PathText(begun) + ": " + why + "; it is to be an output of " +
+                words::PathText(begun) + ": " + why + "; expected an output of " +
                     words::CountText(bytes, "byte") + " begun for " + words::PathText(path_),
                 begun);
   };

@@ -31,7 +31,7 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
   FileStatus status;
   if (!OwnStatus(path, &status)) {
     if (errno == ENOENT) return;
-    ThrowSystem(path, "cannot be looked at", errno);
+    ThrowSystem(path, "cannot be accessed", errno);
   }
   if (status.kind != FileKind::kDirectory && !status.is_link) {
     throw Error(core::ErrorKind::kArguments,
@@ -250,7 +250,7 @@ void CheckBegunDirectory(const std::string& path, const CreateOptions& options) 
   const auto [directory, hidden] = SplitPath(begun);
   const auto refuse = [&](const std::string& why) {
     throw Error(core::ErrorKind::kContents,
-                words::PathText(begun) + ": " + why + "; it is to be an output begun for " +
+                words::PathText(begun) + ": " + why + "; expected an output begun for " +
                     words::PathText(path),
                 begun);
   };
@@ -266,7 +266,7 @@ void CheckBegunDirectory(const std::string& path, const CreateOptions& options) 
                     "; the process that began it may have ended",
                 begun);
   }
-  if (status.is_link || status.kind != FileKind::kDirectory) refuse("is no directory");
+  if (status.is_link || status.kind != FileKind::kDirectory) refuse("is not a directory");
 }
 
 namespace {
@@ -340,7 +340,7 @@ void OutputDirectory::RemoveReplaced() {
     std::string why = "nothing stands there now";
     if (OwnStatus(path_, &there)) {
       try {
-        why = !OwnStatus(place, &aside)            ? "it cannot be looked at"
+        why = !OwnStatus(place, &aside)            ? "it cannot be accessed"
               : aside.is_link                      ? ""
               : aside.kind != FileKind::kDirectory ? "is " + std::string(KindText(aside.kind))
                                                    : why_kept_(place);
@@ -361,7 +361,7 @@ void OutputDirectory::RemoveReplaced() {
 // Why what stands at the output's name now, or at the hidden one, is not replaced.
 std::string OutputDirectory::WhyNow(const std::string& place) const {
   FileStatus there;
-  if (!OwnStatus(place, &there)) ThrowSystem(place, "cannot be looked at", errno);
+  if (!OwnStatus(place, &there)) ThrowSystem(place, "cannot be accessed", errno);
   const std::pair number(there.device, there.number);
   if (input_number_ == number) return "the input has taken this name since the run began";
   if (checked_ ? *checked_ != number : there.is_link) {
@@ -398,7 +398,7 @@ void OutputDirectory::Commit() {
       FileStatus there;
       const bool is_there = overwrite_ && OwnStatus(path_, &there);
       if (overwrite_ && !is_there && errno != ENOENT) {
-        ThrowSystem(path_, "cannot be looked at", errno);
+        ThrowSystem(path_, "cannot be accessed", errno);
       }
       if (is_there) {
         if (const std::string why = WhyNow(path_); !why.empty()) FailKept(why);

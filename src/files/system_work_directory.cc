@@ -106,7 +106,7 @@ bool WorkDirectory::TryOpen(Use use) {
   FileStatus status;
   if (!OwnStatus(path_, &status)) {
     if (use == Use::kStanding && errno == ENOENT) FailNothingBegun(path_);
-    ThrowSystem(path_, "cannot be looked at", errno);
+    ThrowSystem(path_, "cannot be accessed", errno);
   }
   if (status.kind != FileKind::kDirectory || status.is_link) {
     FailForeign(path_,
@@ -122,7 +122,7 @@ bool WorkDirectory::TryOpen(Use use) {
   // Ours it is where a lock is, which comes first. Who removes it moves the directory away before.
   const std::string file = Joined(path_, kWorkLock);
   if (FileStatus of_lock; !OwnStatus(file, &of_lock)) {
-    if (errno != ENOENT) ThrowSystem(file, "cannot be looked at", errno);
+    if (errno != ENOENT) ThrowSystem(file, "cannot be accessed", errno);
     if (FileStatus now; !OwnStatus(path_, &now) || now.number != status.number) return false;
     if (!first.empty()) FailForeign(path_, "holds " + words::PathText(first));
     if (use == Use::kStanding) FailNothingBegun(path_);
@@ -137,7 +137,7 @@ bool WorkDirectory::TryOpen(Use use) {
   is_alone_ = Lock(lock.get()) || errno != EWOULDBLOCK;
   if (!is_alone_ && (!is_shared || !LockShared(lock.get()))) return false;
   if (!IsStillNamed(file, lock.get())) {
-    if (++lost_ == kMostLost) ThrowSystem(file, "cannot be looked at", errno);
+    if (++lost_ == kMostLost) ThrowSystem(file, "cannot be accessed", errno);
     return false;
   }
   if (!is_alone_ && !Head()) return false;  // who prepares it was killed: the next try is alone
@@ -178,7 +178,7 @@ std::optional<std::string> WorkDirectory::Head() const {
   FileStatus status;
   if (!OwnStatus(file, &status)) {
     if (errno == ENOENT) return std::nullopt;
-    ThrowSystem(file, "cannot be looked at", errno);
+    ThrowSystem(file, "cannot be accessed", errno);
   }
   const InputFile input(file);
   if (input.size() > kMostHeadBytes) FailForeign(path_, "holds a work.json of another program");
@@ -251,7 +251,7 @@ JournalFile::JournalFile(const std::string& path) : path_(path) {
                 words::PathText(path) + ": another run adds to it; wait until it has ended", path);
   }
   FileStatus status;
-  if (!ReadStatus(opened.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (!ReadStatus(opened.get(), &status)) ThrowSystem(path, "cannot be accessed", errno);
   end_ = ReadEntries(opened.get(), path, status.bytes, [](std::span<const std::byte>) {});
   if (!Cut(opened.get(), end_)) ThrowWrite(path, "cannot be cut", errno);
   descriptor_ = opened.Release();

@@ -200,7 +200,7 @@ class GgufReader final : public TensorReader {
     if (arrays.empty()) return;
     notes_.push_back(words::PathText(path_) + ": " + words::CountText(arrays.size(), "long array") +
                      " of its keys (" + words::EscapeName(arrays.front()) +
-                     (arrays.size() > 1 ? " ...) are" : ") is") + " carried to .gguf files alone");
+                     (arrays.size() > 1 ? " ...) are" : ") is") + " carried only to .gguf files");
   }
 
   void NotePermutation() {
@@ -218,7 +218,7 @@ class GgufReader final : public TensorReader {
     notes_.push_back(words::PathText(path_) +
                      ": tensors have GGUF's names, and rows of attn_q and attn_k stand as "
                      "llama.cpp permutes them for " +
-                     architecture->second + ": other programs' order is another");
+                     architecture->second + ": other programs use another order");
   }
 
   std::string path_;                                         // the one that was given

@@ -324,7 +324,7 @@ class GgufHeaderReader {
       }
     }
     if (dims != nullptr && (type != GgufValue::kInt32 || count > kShownElements)) {
-      Fail(cursor_.what() + " is no list of at most " + std::to_string(kShownElements) +
+      Fail(cursor_.what() + " is not a list of at most " + std::to_string(kShownElements) +
            " int32, as the shape of a tensor is");
     }
     if (count > kShownElements) {
@@ -430,7 +430,7 @@ class GgufHeaderReader {
       FailTensor(info.name, "has the shape " + words::ShapeText(info.shape) + " of " +
                                 std::string(type.name) + ", whose rows are blocks of " +
                                 words::CountText(type.values, "value") +
-                                "; the last dimension is no multiple of that");
+                                "; the last dimension is not a multiple of that");
     }
     const std::uint64_t blocks = *elements / type.values;
     if (blocks > kMost / type.bytes) {

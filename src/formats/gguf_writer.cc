@@ -219,7 +219,7 @@ class GgufPlacementMaker {
     const std::uint64_t values = row->values;
     if (info.elements % values != 0 || info.elements / values > INT64_MAX / row->bytes ||
         info.bytes != info.elements / values * row->bytes) {
-      Fail(info, "is no " + std::string(row->name) + " by its size, " +
+      Fail(info, "is not " + std::string(row->name) + " by its size, " +
                      words::CountText(info.bytes, "byte"));
     }
     if (values > 1 && (info.shape.empty() || info.shape.back() % values != 0)) {
@@ -235,9 +235,8 @@ class GgufPlacementMaker {
     }
     if (stored.shape != info.shape &&
         std::ranges::any_of(info.shape, [](std::uint64_t dim) { return dim > INT32_MAX; })) {
-      Fail(info, "has the shape " + words::ShapeText(info.shape) +
-                     ", of which GGUF takes at most " + std::to_string(kMostGgufDimensions) +
-                     " dimensions");
+      Fail(info, "has the shape " + words::ShapeText(info.shape) + "; GGUF takes at most " +
+                     std::to_string(kMostGgufDimensions) + " dimensions");
     }
     return stored;
   }

@@ -89,8 +89,8 @@ void NpyArray::CheckSize(const files::ByteSource& source, const NpyHeader& heade
          " after them; expected none");
   }
   if (item == 0 && *elements > kMostEmptyStrings) {
-    fail("has " + what + "; of strings without a character at most " +
-         std::to_string(kMostEmptyStrings) + " are read");
+    fail("has " + what + "; at most " + std::to_string(kMostEmptyStrings) +
+         " strings without a character are read");
   }
 }
 

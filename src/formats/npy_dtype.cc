@@ -87,10 +87,11 @@ NpyDtype UnderstandVoid(const std::string& path, const std::string& descr, std::
 // Kinds of numpy that are none of ours.
 std::string_view WhyNotKind(char kind) {
   switch (kind) {
-    case 'O': return "an object array, which is a pickle and could run code; it is never read";
-    case 'T': return "strings of any length, a pickle in a file; save them .astype('U')";
+    case 'O':
+      return "it is an object array, which is a pickle and could run code; it is never read";
+    case 'T': return "strings of any length are a pickle in a file; save them .astype('U')";
     case 'U':
-    case 'S': return "no strings: expected <U or |S and the number of characters";
+    case 'S': return "these are not strings: expected <U or |S and the number of characters";
     case 'c': return "complex numbers are not cast; save .real and .imag apart";
     case 'M':
     case 'm': return "dates and times are not cast; save them .view('int64')";
@@ -144,7 +145,7 @@ std::optional<NpyDtype> StringsOf(std::string_view descr) {
 NpyDtype UnderstandDescr(const std::string& path, const std::string& descr,
                          std::optional<DataType> assume) {
   const auto [order, code] = SplitDescr(descr);
-  if (code.empty()) Refuse(ErrorKind::kContents, path, descr, "no dtype");
+  if (code.empty()) Refuse(ErrorKind::kContents, path, descr, "it is empty");
   if (const std::uint64_t bytes = VoidBytes(order, code)) {
     std::optional<DataType> usual;
     if (bytes == 2) usual = DataType::kBfloat16;

@@ -224,11 +224,11 @@ std::vector<std::string> OnnxTensorReader::notes() const {
   if (sparse != 0) {
     notes.push_back(words::PathText(source_->path()) + ": " +
                     words::CountText(sparse, "sparse initializer") +
-                    " kept in models only, as they are");
+                    " only in models, as they are");
   }
   if (model_.has_training_info) {
     notes.push_back(words::PathText(source_->path()) +
-                    ": training_info kept in models only, as it is");
+                    ": training_info is kept only in models, as it is");
   }
   return notes;
 }

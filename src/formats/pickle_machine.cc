@@ -161,7 +161,7 @@ std::string PickleMachine::TakeLine() {
   std::string line;
   for (char c; (c = Take(1)[0]) != '\n';) {
     if (line.size() == kMostGlobalName) {
-      Fail("names a global by more than " + std::to_string(kMostGlobalName) + " bytes");
+      Fail("has a global with a name of more than " + std::to_string(kMostGlobalName) + " bytes");
     }
     line += c;
   }
@@ -296,8 +296,8 @@ void PickleMachine::Extend(std::span<const PickleValue> values, PickleKind kind)
   stack_.push_back(target);
   if (target.kind == PickleKind::kOpaque || target.kind == PickleKind::kObject) return;
   if (target.kind != kind) {
-    Fail(kind == PickleKind::kList ? "appends to what is no list"
-                                   : "sets an item of what is no dict");
+    Fail(kind == PickleKind::kList ? "appends to something that is not a list"
+                                   : "sets an item of something that is not a dict");
   }
   Charge(values.size());
   std::vector<PickleValue>& items = containers_[target.value];
@@ -307,13 +307,14 @@ void PickleMachine::Extend(std::span<const PickleValue> values, PickleKind kind)
 void PickleMachine::Call() {
   const PickleValue arguments = Pop();
   const PickleValue callable = Pop();
-  if (arguments.kind != PickleKind::kTuple) Fail("calls a global with what is no tuple");
+  if (arguments.kind != PickleKind::kTuple)
+    Fail("calls a global with something that is not a tuple");
   if (callable.kind == PickleKind::kGlobal) {
     Push(objects_.Call(*this, callable, arguments));
   } else if (callable.kind == PickleKind::kOpaque) {
     Push(callable);
   } else {
-    Fail("calls what is no global");
+    Fail("calls something that is not a global");
   }
 }
 
@@ -401,7 +402,7 @@ void PickleMachine::Step(std::uint8_t opcode) {
     case kBuild: {
       Pop();  // the state: attributes of what is built, none of which is a tensor's value
       const PickleValue built = Pop();
-      if (built.kind < PickleKind::kList) Fail("gives attributes to what has none");
+      if (built.kind < PickleKind::kList) Fail("gives attributes to something that has none");
       stack_.push_back(built);
       return;
     }

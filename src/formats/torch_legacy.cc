@@ -54,7 +54,7 @@ class LegacyStorages {
   void Place(const PickleMachine& machine, const PickleValue& keys, std::uint64_t at) {
     if (keys.kind != PickleKind::kList) machine.Fail("has no list of keys where it should be");
     for (const PickleValue& key : machine.Items(keys)) {
-      if (key.kind != PickleKind::kText) machine.Fail("has a key of a storage that is no text");
+      if (key.kind != PickleKind::kText) machine.Fail("has a key of a storage that is not a text");
       const auto found = storages_.find(machine.Text(key));
       const std::string name = "storage " + words::Quoted(machine.Text(key));
       if (found == storages_.end()) {
@@ -115,9 +115,10 @@ class LegacyStorages {
         "save it again",
         ErrorKind::kUnsupported);
   }
-  files::FailFile(source,
-                  "is no file of torch.save: it is neither a ZIP archive nor begins with the magic "
-                  "number of the older ones");
+  files::FailFile(
+      source,
+      "is not a file of torch.save: it is neither a ZIP archive nor begins with the magic "
+      "number of the older ones");
 }
 
 // Goes over the pickles that stand before the object's, from `at` on: the protocol's number, and

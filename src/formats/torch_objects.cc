@@ -98,7 +98,7 @@ const TorchType* DtypeOf(std::string_view global) {
 
 // The class of a storage by its global: null of an untyped one. Throws where it is none.
 const TorchType* StorageType(const PickleMachine& machine, const PickleValue& global) {
-  if (global.kind != PickleKind::kGlobal) machine.Fail("has a storage whose class is no global");
+  if (global.kind != PickleKind::kGlobal) machine.Fail("has a storage whose class is not a global");
   std::string_view name = machine.GlobalName(global);
   if (name == "torch.storage.UntypedStorage" || name == "torch.UntypedStorage") return nullptr;
   constexpr std::string_view kTorch = "torch.";
@@ -109,14 +109,14 @@ const TorchType* StorageType(const PickleMachine& machine, const PickleValue& gl
     }
   }
   machine.Fail("has a storage of " + words::Quoted(machine.GlobalName(global)) +
-                   ", which is no class of storages that is known",
+                   ", which is not a known class of storages",
                ErrorKind::kUnsupported);
 }
 
 // A number of elements or a place among them: not negative.
 std::uint64_t CountOf(const PickleMachine& machine, const PickleValue& value, const char* what) {
   if (value.kind != PickleKind::kInteger || value.integer() < 0) {
-    machine.Fail("has a " + std::string(what) + " that is no number of elements");
+    machine.Fail("has a " + std::string(what) + " that is not a number of elements");
   }
   return value.value;
 }
@@ -188,7 +188,7 @@ PickleValue TorchObjects::OrderedDict(PickleMachine& machine,
   if (arguments.empty()) return machine.NewDict();
   // Python 2 gave its items as a list of pairs.
   if (arguments.size() != 1 || arguments[0].kind != PickleKind::kList) {
-    machine.Fail("makes an OrderedDict of what is no list");
+    machine.Fail("makes an OrderedDict of something that is not a list");
   }
   const std::span<const PickleValue> pairs = machine.Items(arguments[0]);
   machine.Charge(2 * pairs.size());
@@ -196,7 +196,7 @@ PickleValue TorchObjects::OrderedDict(PickleMachine& machine,
   for (const PickleValue& pair : pairs) {
     if ((pair.kind != PickleKind::kTuple && pair.kind != PickleKind::kList) ||
         machine.Items(pair).size() != 2) {
-      machine.Fail("makes an OrderedDict of what are no pairs");
+      machine.Fail("makes an OrderedDict of things that are not pairs");
     }
     const std::span<const PickleValue> both = machine.Items(pair);
     items.insert(items.end(), both.begin(), both.end());
@@ -208,7 +208,7 @@ PickleValue TorchObjects::OrderedDict(PickleMachine& machine,
 PickleValue TorchObjects::FromType(PickleMachine& machine, std::span<const PickleValue> arguments) {
   if (arguments.size() != 4 || arguments[0].kind != PickleKind::kGlobal ||
       arguments[1].kind != PickleKind::kGlobal || arguments[2].kind != PickleKind::kTuple) {
-    machine.Fail("calls torch._tensor._rebuild_from_type_v2 with what it does not take");
+    machine.Fail("calls torch._tensor._rebuild_from_type_v2 with something that it does not take");
   }
   const std::string& type = machine.GlobalName(arguments[1]);
   if (type != "torch.Tensor" && type != "torch.nn.parameter.Parameter" &&
@@ -280,7 +280,8 @@ PickleValue TorchObjects::Tensor(PickleMachine& machine, std::span<const PickleV
   if (arguments.size() < least || arguments.size() > metadata + 1 ||
       !IsTorchKind(arguments[0], TorchKind::kStorage) || arguments[2].kind != PickleKind::kTuple ||
       arguments[3].kind != PickleKind::kTuple) {
-    machine.Fail("rebuilds a tensor of what is no storage, offset, sizes and strides");
+    machine.Fail(
+        "rebuilds a tensor of something other than a storage, an offset, sizes and strides");
   }
   TorchTensor tensor;
   tensor.storage = static_cast<std::uint32_t>(arguments[0].value);
@@ -325,7 +326,8 @@ PickleValue TorchObjects::QuantisedTensor(PickleMachine& machine,
                                           std::span<const PickleValue> arguments) {
   if (arguments.size() != 7 || !IsTorchKind(arguments[0], TorchKind::kStorage) ||
       arguments[2].kind != PickleKind::kTuple) {
-    machine.Fail("rebuilds a quantised tensor of what is no storage, offset and sizes");
+    machine.Fail(
+        "rebuilds a quantised tensor of something other than a storage, an offset and sizes");
   }
   TorchTensor tensor;
   tensor.type = storages_[arguments[0].value].type;
@@ -350,7 +352,7 @@ PickleValue TorchObjects::SparseTensor(PickleMachine& machine,
     }
   }
   if (values == nullptr || !has_sizes) {
-    machine.Fail("rebuilds a sparse tensor of what are no indices, values and sizes");
+    machine.Fail("rebuilds a sparse tensor of something other than indices, values and sizes");
   }
   TorchTensor tensor;
   tensor.type = values->type;

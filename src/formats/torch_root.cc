@@ -84,7 +84,7 @@ class RootFinder {
       files::FailFile(file_, where + "is a storage, without the shape of a tensor",
                       ErrorKind::kUnsupported);
     }
-    files::FailFile(file_, where + "is no dict of tensors", ErrorKind::kUnsupported);
+    files::FailFile(file_, where + "is not a dict of tensors", ErrorKind::kUnsupported);
   }
 
   // One, and more for a text that is copied on the way.
@@ -214,8 +214,8 @@ class RootFinder {
       return true;
     });
     if (roots.empty()) return;
-    root_.notes.push_back("the tensors are those of the whole file; --root takes those of its " +
-                          roots + " alone");
+    root_.notes.push_back(
+        "the tensors are those of the whole file; --root takes only those of its " + roots);
     other_root_ = roots;
   }
 
@@ -312,8 +312,8 @@ class RootFinder {
     }
     if (others_ != 0) {
       root_.notes.push_back(words::CountText(others_, "value") + " that " +
-                            (others_ == 1 ? "is no tensor is left out ("
-                                          : "are no tensors are left out (the first ") +
+                            (others_ == 1 ? "is not a tensor is left out ("
+                                          : "are not tensors are left out (the first ") +
                             words::EscapeName(first_other_) + ")");
     }
     SayOpaque();

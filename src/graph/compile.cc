@@ -155,7 +155,7 @@ class Compiler {
     if (!declared.has_type || (declared.is_tensor && declared.number == 0)) return;
     if (declared.is_tensor && core::TypeOfNumber(declared.number) == type) return;
     Wrong(what + Quoted(graph_.body.name(declared.value)) + " is declared " +
-          (declared.is_tensor ? NumberText(declared.number) : std::string("to be no tensor")) +
+          (declared.is_tensor ? NumberText(declared.number) : std::string("not to be a tensor")) +
           ", but its node gives " + std::string(TypeName(type)));
   }
 

@@ -285,7 +285,7 @@ void SessionBindings::FindWanted() {
 }
 
 const Slot& SessionBindings::ResultOf(std::size_t output) const {
-  if (!has_run) Refuse("there was no run since something was bound; run the session");
+  if (!has_run) Refuse("nothing has run since something was bound; run the session");
   if (is_selected[output] == 0) {
     Refuse("output " + Quoted(program.outputs[output].name) + " was not among those to run for");
   }
@@ -550,7 +550,7 @@ Status Session::Backward(const GraphRun& run, std::string* error) {
     if (!state_->options.backward) {
       throw core::Failure(StatusCode::kUnsupported, "the session was not made to run backward");
     }
-    if (!state.has_run) Refuse("there was no run since something was bound; run the session");
+    if (!state.has_run) Refuse("nothing has run since something was bound; run the session");
     std::vector<std::uint64_t> elements;
     for (std::size_t i = 0; i < state.program.outputs.size(); ++i) {
       elements.push_back(state.interpreter.Origin(i).elements);
@@ -585,7 +585,8 @@ Status Session::Gradient(const Port& input, bool* has_gradient, TensorView* view
   return core::Guarded(error, [&] {
     const SessionBindings& state = Checked(state_).Bound();
     const std::size_t index = state_->InputOf(input);
-    if (!state.has_gradients) Refuse("there are no gradients since something was bound; run back");
+    if (!state.has_gradients)
+      Refuse("there are no gradients since something was bound; run backward");
     const graph::Gradient& gradient = state.input_gradients[index];
     *has_gradient = gradient.type != DataType::kUndefined;
     *view = {};

@@ -141,7 +141,7 @@ class BsonWriter {
  public:
   std::string Write(const Value& value) {
     const auto* const object = value.As<Object>();
-    if (object == nullptr) Refuse("BSON holds an object, no less");
+    if (object == nullptr) Refuse("BSON holds an object and nothing else");
     Members(*object);
     return std::move(bytes_);
   }

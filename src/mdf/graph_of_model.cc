@@ -436,7 +436,7 @@ class Builder {
         "value_floats", "value_string", "value_strings"};
     if (arguments.size() != 1 ||
         std::find(kNames.begin(), kNames.end(), arguments.begin()->first) == kNames.end()) {
-      Wrong(TermText(term) + " has not one argument, its value");
+      Wrong(TermText(term) + " does not have exactly one argument, its value");
     }
     const Held& held = arguments.begin()->second;
     if (held.text != nullptr) RefuseExpression("the value of " + TermText(term), *held.text);

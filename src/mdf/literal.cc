@@ -233,12 +233,13 @@ Literal LiteralOf(const graph::Constant& tensor, const std::string& what) {
   }
   if (tensor.elements == 0 && tensor.shape.front() == 0 && tensor.shape.size() > 1) {
     Refuse(what + " has the shape " + words::ShapeText(tensor.shape) +
-           ", which lists do not say: the first of them is empty");
+           ", which lists cannot express, as the first of them is empty");
   }
   std::uint64_t at = 0;
   if (tensor.type == DataType::kString) {
     const Strings texts = tensor.strings();
-    if (tensor.elements == 0) Refuse(what + " is of strings, and empty, which lists do not say");
+    if (tensor.elements == 0)
+      Refuse(what + " is an empty tensor of strings, which lists cannot express");
     return {
         ListsOf(tensor.shape, at, [&](std::uint64_t i) { return Value(std::string(texts[i])); }),
         DataType::kString};

@@ -173,7 +173,7 @@ Term ReadTerm(const Member& member, bool is_parameter, const std::string& where)
     const auto* const list = conditions->As<List>();
     const auto* const object = conditions->As<Object>();
     if ((list != nullptr && !list->empty()) || (object != nullptr && !object->empty())) {
-      Refuse(what + " has conditions, which graphs of casts have not");
+      Refuse(what + " has conditions, which graphs of casts do not have");
     }
   }
   if (term.function.empty() == (term.value == nullptr)) {
@@ -333,7 +333,7 @@ class Connector {
     const auto found = ports.find(id);
     if (found == ports.end()) {
       Wrong(what + " has the " + std::string(end) + " " + Quoted(id) + ", which node " +
-            Quoted(model_.nodes[node].id) + " has not");
+            Quoted(model_.nodes[node].id) + " does not have");
     }
     return found->second;
   }

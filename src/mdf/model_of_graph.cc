@@ -73,7 +73,7 @@ class ModelWriter {
 
   Value Write() {
     if (!graph_.functions.empty()) {
-      Refuse("the model has functions of its own, which MDF has not");
+      Refuse("the model has functions of its own, which MDF does not have");
     }
     if (graph_.sparse_initializers != 0) Refuse("the model has sparse constants");
     for (const auto& handle : state_.outputs) outputs_.insert(handle.index);

@@ -16,7 +16,7 @@ Rename::Rename(std::string from, std::string to) : from_(std::move(from)), to_(s
                            words::EscapeName(from_.text()) + "' can give: " + why);
   };
   const auto take = [&](std::size_t part, const std::string& what) {
-    if (part >= from_.parts()) fail("nothing there is its " + what);
+    if (part >= from_.parts()) fail("'" + words::EscapeName(from_.text()) + "' has no " + what);
     pieces_.emplace_back(part);
   };
   const auto add = [&](char c) {
@@ -65,11 +65,11 @@ std::optional<std::string> Renames::Apply(std::string_view name) {
   return renamed;
 }
 
-const Rename* Renames::Idle() const {
-  for (const Noted& one : renames_) {
-    if (!one.has_matched) return &one.rename;
+std::optional<std::size_t> Renames::Idle() const {
+  for (std::size_t i = 0; i < renames_.size(); ++i) {
+    if (!renames_[i].has_matched) return i;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 }  // namespace tensorcast::naming

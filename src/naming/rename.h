@@ -44,8 +44,8 @@ class Renames {
 
   // The new name of one that some match; all that do are noted. Throws as Rename::Apply.
   std::optional<std::string> Apply(std::string_view name);
-  // The first that has matched no name; null: each has.
-  const Rename* Idle() const;
+  // Which is the first that has matched no name; empty: each has.
+  std::optional<std::size_t> Idle() const;
 
  private:
   struct Noted {

@@ -63,7 +63,7 @@ std::optional<ComparisonText> Split(std::string_view text) {
 [[noreturn]] void RefusePattern(std::string_view text, const std::string& why) {
   throw files::Error(core::ErrorKind::kArguments,
                      "'" + words::EscapeName(text) + "' is not a pattern: " + why +
-                         "; for tensors whose name begins so, put \\ in front");
+                         "; for tensors whose names begin like that, put \\ in front");
 }
 
 bool IsGlobSyntax(char c) { return c == '*' || c == '?' || c == '[' || c == ']' || c == '\\'; }

@@ -43,7 +43,7 @@ std::string WhyNoLocation(std::string_view location) {
   for (std::size_t at = 0; at <= location.size();) {
     const std::size_t slash = std::min(location.find('/', at), location.size());
     const std::string_view part = location.substr(at, slash - at);
-    if (part == "..") return "leads up";
+    if (part == "..") return "has '..' in it";
     if (std::string why = part == "." ? "" : files::WhyNoName(part); !why.empty()) return why;
     at = slash + 1;
   }

@@ -84,7 +84,7 @@ void RefuseRotated(const Json& json, std::span<const char* const> members,
   for (const char* const member : members) {
     if (!SaysSomething(Member(json, member))) continue;
     config.refused = "is stored for layers whose input is rotated while the model runs (\"" +
-                     std::string(member) + "\"), which plain weights have no word for";
+                     std::string(member) + "\"), which plain weights cannot express";
     return;
   }
 }

@@ -135,7 +135,7 @@ std::string WhyNoValues(const formats::TensorReader& reader, const StoredCodes& 
   const StoredForm& from = change.from;
   const auto type = [](DataType one) { return std::string(TypeName(one)); };
   if (from.scale != change.scale && !AreHeld(change.scale, source.scales)) {
-    return "has scales that are no " + type(change.scale) + " numbers";
+    return "has scales that are not " + type(change.scale) + " numbers";
   }
   const bool is_sum = change.bias != DataType::kUndefined;
   if (is_sum && from.bias == DataType::kUndefined) {
@@ -146,15 +146,15 @@ std::string WhyNoValues(const formats::TensorReader& reader, const StoredCodes& 
              "other signs, or be NaN";
     }
     if (!AreHeld(change.bias, source.biases)) {
-      return "has zero points whose products with their scales are no " + type(change.bias) +
+      return "has zero points whose products with their scales are not " + type(change.bias) +
              " numbers";
     }
   } else if (is_sum && from.bias != change.bias && !AreHeld(change.bias, source.biases)) {
-    return "has biases that are no " + type(change.bias) + " numbers";
+    return "has biases that are not " + type(change.bias) + " numbers";
   }
   if (change.has_zeros && from.bias != DataType::kUndefined &&
       std::ranges::any_of(source.zeros, [](double zero) { return std::isnan(zero); })) {
-    return "has biases that are no whole multiples of their scales, from 0 to -" +
+    return "has biases that are not whole multiples of their scales, from 0 to -" +
            std::to_string((1 << from.bits) - 1) + " times these";
   }
   if (change.has_zeros && std::ranges::any_of(source.zeros, [&](double zero) {

@@ -45,7 +45,7 @@ struct GroupValues {
 GroupValues ValuesOf(const formats::TensorReader& reader, const StoredCodes& codes,
                      const RowChange& change, const RowRange& rows);
 
-// Why some of these numbers cannot, as it goes on from the weight's name ("has scales that are no
+// Why some of these numbers cannot, as it goes on from the weight's name ("has scales that are not
 // float16 numbers"); empty: all can.
 std::string WhyNoValues(const formats::TensorReader& reader, const StoredCodes& codes,
                         const RowChange& change, const RowRange& rows);

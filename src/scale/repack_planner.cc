@@ -453,11 +453,13 @@ class RepackPlanner {
     const auto bits = static_cast<std::uint64_t>(form.bits);
     const bool is_gptq = layout.order == CodeOrder::kWordRows;
     if (is_gptq && form.columns * bits % kWordBits != 0) {
-      Refuse("has rows of " + std::to_string(form.columns) + " codes, which are no whole words");
+      Refuse("has rows of " + std::to_string(form.columns) +
+             " codes, which do not fill whole words");
     }
     if ((is_gptq || layout.order == CodeOrder::kShuffledColumns) &&
         form.rows * bits % kWordBits != 0) {
-      Refuse("has " + std::to_string(form.rows) + " rows, whose zero points are no whole words");
+      Refuse("has " + std::to_string(form.rows) +
+             " rows, whose zero points do not fill whole words");
     }
   }
 
@@ -465,7 +467,7 @@ class RepackPlanner {
   void TakeGroup(std::uint64_t group) {
     if (!FitsGroup(group)) {
       Refuse("has groups of " + std::to_string(from().group) +
-             " columns, which are no whole groups of " + std::to_string(group));
+             " columns, which are not whole groups of " + std::to_string(group));
     }
     made_->values_.group = group;
   }
@@ -591,7 +593,7 @@ class RepackPlanner {
       const double change =
           std::fabs(use == Factor::kMultiplies ? product - 1 : (1 - product) / product);
       if (!std::isnormal(one) || !std::isnormal(other) || !(change <= 0x1p-24)) {
-        Refuse("has a global scale whose reciprocal is no normal float32");
+        Refuse("has a global scale whose reciprocal is not a normal float32");
       }
       made_->change_ = std::max(made_->change_, change);
     }

@@ -104,7 +104,7 @@ const Scaling& CheckedWritten(const Scaling& scaling, ScaleRule rule) {
   }
   if (scaling.global_use != Factor::kNone &&
       (rule != ScaleRule::kAmax || scaling.scale != DataType::kFloat8E4M3FN)) {
-    refuse("a global scale stands beside scales of type float8e4m3fn alone");
+    refuse("a global scale goes only with scales of type float8e4m3fn");
   }
   return scaling;
 }

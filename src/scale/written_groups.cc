@@ -119,10 +119,10 @@ std::string WhyNotPlaced(const WrittenForm& form, std::span<const std::uint64_t>
   const GroupPlacing placing = form.layout->groups;
   if (!IsTurned(form.layout->groups)) return {};
   const std::string whose(form.dialect->name);
-  if (shape.size() != 2) return "it is no matrix, as all of " + whose + "'s are";
+  if (shape.size() != 2) return "it is not a matrix, as all of " + whose + "'s are";
   const std::uint64_t multiple = placing == GroupPlacing::kAwq ? 8 : kGptqMultiple;
   const auto why = [&](std::uint64_t n, const char* what) {
-    return "its " + std::to_string(n) + " " + what + " are no multiple of " +
+    return "its " + std::to_string(n) + " " + what + " are not a multiple of " +
            std::to_string(multiple) + ", as " + whose + "'s are";
   };
   if (shape[0] % multiple != 0) return why(shape[0], "rows");

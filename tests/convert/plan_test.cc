@@ -86,7 +86,7 @@ TEST_F(Plans, OfManyFilesARenameHasToMatchInOne) {
   EXPECT_EQ(refusal({{"nowhere", "x"}}), "'nowhere' matches no tensor");
   EXPECT_EQ(refusal({{"z", "m.y"}}), Path("b.npz") + ": m.y and z would both be written as m.y");
   EXPECT_EQ(refusal({{"x", "[", "file:7"}, {"*", "* *", "file:8"}}),
-            "file:8: '* *' is not a name that '*' can give: nothing there is its * number 2");
+            "file:8: '* *' is not a name that '*' can give: '*' has no * number 2");
 }
 
 TEST_F(Plans, ARuleTakesNothingOnlyWhereItDoesInNoFile) {
@@ -297,7 +297,7 @@ TEST_F(Plans, SayWhatAWeightIsMadeOfWhoseScalesAreApplied) {
   for (const std::string& other :
        {with("\"elements\":6}", "\"elements\":7}"), with(layout, "\"layout\":\"fp9\"")}) {
     EXPECT_EQ(ConversionPlan::FromJson(other, {}, &read, &error).code(), StatusCode::kBadFile);
-    EXPECT_NE(error.find(": something else is decided of \"q.weight\" now; plan again"),
+    EXPECT_NE(error.find(": the decision has changed for \"q.weight\"; plan again"),
               std::string::npos)
         << error;
   }
@@ -312,7 +312,7 @@ TEST_F(Plans, RefuseFilesThatAreNotThosePlannedFor) {
   ConversionPlan plan;
   std::string error;
   EXPECT_EQ(ConversionPlan::FromJson(json, {}, &plan, &error).code(), StatusCode::kBadFile);
-  EXPECT_NE(error.find("something else is decided of \"x\" now"), std::string::npos) << error;
+  EXPECT_NE(error.find("the decision has changed for \"x\""), std::string::npos) << error;
   Make("a.npz",
        {io::Tensor("x", DataType::kFloat32, {2, 3}), io::Tensor("y", DataType::kInt8, {})});
   EXPECT_EQ(ConversionPlan::FromJson(json, {}, &plan, &error).code(), StatusCode::kBadFile);
@@ -343,7 +343,7 @@ TEST_F(Plans, ComeBackFromTheirRequestAndDigest) {
     std::string other = text;
     other.replace(other.find(a), a.size(), b);
     EXPECT_EQ(ConversionPlan::FromJson(other, {}, &plan, &error).code(), StatusCode::kBadFile);
-    EXPECT_EQ(error, "the conversion plan: something else is decided now; plan again");
+    EXPECT_EQ(error, "the conversion plan: its decisions have changed; plan again");
   };
   refused("\"t.int*\"", "\"t.uint*\"");
   refused("\"digest\": \"", "\"digest\": \"0");

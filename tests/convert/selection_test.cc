@@ -82,7 +82,7 @@ TEST(TensorPatterns, RefuseWhatBeginsLikeAConditionAndIsNone) {
   }
   EXPECT_EQ(io::ErrorOf([] { naming::TensorPattern{"rank<two"}; }),
             "2 'rank<two' is not a pattern: 'two' is not a number from 0 to 2^64 - 1; for tensors "
-            "whose name begins so, put \\ in front");
+            "whose names begin like that, put \\ in front");
 }
 
 TEST(TensorPatterns, AnAliasAnswersToo) {

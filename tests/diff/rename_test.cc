@@ -52,9 +52,9 @@ TEST(Rename, WhatIsNoNewNameIsRefused) {
     }
   };
   EXPECT_EQ(refusal("a.*", "*.*"),
-            "'*.*' is not a name that 'a.*' can give: nothing there is its * number 2");
+            "'*.*' is not a name that 'a.*' can give: 'a.*' has no * number 2");
   EXPECT_EQ(refusal("re:(a)", "\\2"),
-            "'\\2' is not a name that 're:(a)' can give: nothing there is its group 2");
+            "'\\2' is not a name that 're:(a)' can give: 're:(a)' has no group 2");
   EXPECT_EQ(refusal("a", ""), "'' is not a name that 'a' can give: it is empty");
   EXPECT_EQ(refusal("a", "b\\"), "'b\\' is not a name that 'a' can give: it ends in a backslash");
   EXPECT_EQ(refusal("[a", "b"), "'[a' is not a pattern: its [ is not closed");

@@ -207,7 +207,7 @@ class Case:
 
     def _shows_problem(self, run):
         """inspect shows what it can, and what kept it from the rest."""
-        return self.scenario.command.startswith("inspect") and b"cannot be looked at" in run.stdout
+        return self.scenario.command.startswith("inspect") and b"cannot be accessed" in run.stdout
 
     def _problems_of_words(self, run):
         """One line for an error, none without, and nothing of the language's own."""

@@ -101,10 +101,10 @@ std::vector<BadFile> GgufCases() {
        "5 FILE: tensor \"w\" is of GGUF's type -1, which is not known"},
       {"a row of a block and a half", OneTensor({48, 2}, 8),
        "3 FILE: tensor \"w\" has the shape [2, 48] of Q8_0, whose rows are blocks of 32 values; "
-       "the last dimension is no multiple of that"},
+       "the last dimension is not a multiple of that"},
       {"a scalar of blocks", OneTensor({}, 8),
        "3 FILE: tensor \"w\" has the shape [] of Q8_0, whose rows are blocks of 32 values; the "
-       "last dimension is no multiple of that"},
+       "last dimension is not a multiple of that"},
       {"a product of 2^64", OneTensor({std::uint64_t{1} << 32, std::uint64_t{1} << 32}),
        "3 FILE: tensor \"w\" has the shape [4294967296, 4294967296]: more than 2^63 - 1 elements"},
       {"a product of 2^63", OneTensor({2, huge}),

@@ -162,8 +162,9 @@ TEST_F(GgufFile, KeysOfEveryType) {
   };
   EXPECT_EQ(reader->contents().shown_metadata, shown);
   EXPECT_EQ(reader->notes(),
-            (std::vector<std::string>{Path("x.gguf") + ": 2 long arrays of its keys (many ...) are "
-                                                       "carried to .gguf files alone"}));
+            (std::vector<std::string>{
+                Path("x.gguf") +
+                ": 2 long arrays of its keys (many ...) are carried only to .gguf files"}));
 }
 
 TEST_F(GgufFile, SaysWhereRowsArePermuted) {
@@ -176,7 +177,7 @@ TEST_F(GgufFile, SaysWhereRowsArePermuted) {
   const std::vector<std::string> said = {
       Path("x.gguf") +
       ": tensors have GGUF's names, and rows of attn_q and attn_k stand as "
-      "llama.cpp permutes them for llama: other programs' order is another"};
+      "llama.cpp permutes them for llama: other programs use another order"};
   EXPECT_EQ(notes("llama", "blk.0.attn_q.weight"), said);
   EXPECT_EQ(notes("llama", "blk.0.ffn_up.weight"), std::vector<std::string>());
   EXPECT_EQ(notes("qwen3", "blk.0.attn_q.weight"), std::vector<std::string>());

@@ -117,7 +117,7 @@ TEST_F(GgufWriter, ShapesThatItDoesNotHave) {
   // Of half a block nothing can be made.
   contents.tensors[1].shape = {63, 1, 1, 1};
   contents.tensors[1].elements = 63;
-  EXPECT_EQ(Refusal(contents), "5 FILE: tensor \"conv\" is no Q8_0 by its size, 2448 bytes");
+  EXPECT_EQ(Refusal(contents), "5 FILE: tensor \"conv\" is not Q8_0 by its size, 2448 bytes");
 }
 
 TEST_F(GgufWriter, DiffusionModelsByTheirNames) {
@@ -197,12 +197,12 @@ TEST_F(GgufWriter, ShapesOfOthersAreHeldAgainstTheTensor) {
                 "\" says [5], another number of elements");
   EXPECT_EQ(error(GgufArray(name, 4, 1, LittleEndian(6, 4))),
             "3 FILE: the key \"" + name +
-                "\" is no list of at most 8 int32, as the shape of a tensor is");
+                "\" is not a list of at most 8 int32, as the shape of a tensor is");
   std::string ones;
   for (int i = 0; i < 8; ++i) ones += LittleEndian(1, 4);
   EXPECT_EQ(error(GgufArray(name, 5, 9, ones + LittleEndian(6, 4))),
             "3 FILE: the key \"" + name +
-                "\" is no list of at most 8 int32, as the shape of a tensor is");
+                "\" is not a list of at most 8 int32, as the shape of a tensor is");
 }
 
 }  // namespace

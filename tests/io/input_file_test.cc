@@ -178,7 +178,7 @@ TEST_F(InputTest, MappedRanges) {
   EXPECT_EQ(ReadBytes(path), bytes);
   const files::InputFile cut(path);
   std::filesystem::resize_file(path, 5'000);
-  EXPECT_EQ(cut.Map(0, 100), nullptr);  // whose other pages could not be looked at
+  EXPECT_EQ(cut.Map(0, 100), nullptr);  // whose other pages could not be accessed
 }
 
 TEST_F(InputTest, OneOfManyDataFiles) {

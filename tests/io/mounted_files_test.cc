@@ -315,7 +315,7 @@ TEST_F(MountedFilesTest, AreFoundByTheLongestPrefixAlone) {
   again = Mount();
   EXPECT_EQ(AllOf(*OpenHeld("held://x"), 5), "outer");
   EXPECT_EQ(Mount::Make("/tmp/", inner, options_, &again, &error).code(), StatusCode::kBadInput);
-  EXPECT_EQ(error, "/tmp/: a file system is lent under a prefix that has \"://\" in it");
+  EXPECT_EQ(error, "/tmp/: the prefix of a file system has to have \"://\" in it");
   of_inner = Mount();
   EXPECT_EQ(ErrorOf([] { OpenHeld("held://in/x"); }),
             "4 held://in/x: cannot be opened: No such file or directory");

@@ -135,17 +135,21 @@ std::vector<BadFile> BadNpyFiles() {
 
       // Dtypes.
       {"object", Of("|O"),
-       "5 FILE: has the dtype \"|O\": an object array, which is a pickle and could run code; it is "
+       "5 FILE: has the dtype \"|O\": it is an object array, which is a pickle and could run code; "
+       "it is "
        "never read"},
       {"strings without their byte order", Of("|U3"),
-       "5 FILE: has the dtype \"|U3\": no strings: expected <U or |S and the number of characters"},
+       "5 FILE: has the dtype \"|U3\": these are not strings: expected <U or |S and the number of "
+       "characters"},
       {"strings without their width", Of("<U"),
-       "5 FILE: has the dtype \"<U\": no strings: expected <U or |S and the number of characters"},
+       "5 FILE: has the dtype \"<U\": these are not strings: expected <U or |S and the number of "
+       "characters"},
       {"strings of 2^64 characters", Of("<U18446744073709551616"),
-       "5 FILE: has the dtype \"<U18446744073709551616\": no strings: expected <U or |S and the "
+       "5 FILE: has the dtype \"<U18446744073709551616\": these are not strings: expected <U or |S "
+       "and the "
        "number of characters"},
       {"strings of any length", Of("|T16"),
-       "5 FILE: has the dtype \"|T16\": strings of any length, a pickle in a file; save them "
+       "5 FILE: has the dtype \"|T16\": strings of any length are a pickle in a file; save them "
        ".astype(\\x27U\\x27)"},
       {"one string that would fill the memory", Of("<U4194305"),
        "5 FILE: has the dtype \"<U4194305\": strings of 16777220 bytes each; at most 16777216 are "
@@ -171,7 +175,7 @@ std::vector<BadFile> BadNpyFiles() {
        "5 FILE: has the dtype \"=i8\": it does not say its byte order; expected '<' or '>' before "
        "it"},
       {"unknown", Of("<q8"), "5 FILE: has the dtype \"<q8\": no such dtype is known"},
-      {"none", Of(""), "3 FILE: has the dtype \"\": no dtype"},
+      {"none", Of(""), "3 FILE: has the dtype \"\": it is empty"},
       {"steering the terminal", Of("\\x1b[2J"),
        "5 FILE: has the dtype \"\\x1B[2J\": no such dtype is known"},
       {"structured", Npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }"),

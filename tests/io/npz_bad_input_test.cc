@@ -171,7 +171,8 @@ std::vector<BadFile> Headers() {
 
       // What is in the member.
       {"an object array", Zip({ZipEntry("o.npy", Npy(NpyDict("|O", "(1,)"), "1"))}),
-       "5 FILE: o.npy: has the dtype \"|O\": an object array, which is a pickle and could run "
+       "5 FILE: o.npy: has the dtype \"|O\": it is an object array, which is a pickle and could "
+       "run "
        "code; it is never read"},
       {"another size than the array's", Zip({ZipEntry("w.npy", kArray + "x")}),
        "3 FILE: w.npy: has 2 elements of <f4, 8 bytes, from offset 128, and 1 byte after them; "

@@ -204,7 +204,8 @@ TEST_F(ExternalDataFile, RefusesLocationsThatAreNone) {
   EXPECT_EQ(Read(Model(At(""))), where + "\"\", which is empty" + advice);
   EXPECT_EQ(Read(Model(At("/etc/passwd"))), where + "\"/etc/passwd\", which is absolute" + advice);
   for (const std::string location : {"..", "../w.bin", "a/../../w.bin", "a/..", "a/../w.bin"}) {
-    EXPECT_EQ(Read(Model(At(location))), where + '"' + location + "\", which leads up" + advice);
+    EXPECT_EQ(Read(Model(At(location))),
+              where + '"' + location + "\", which has '..' in it" + advice);
   }
   EXPECT_EQ(Read(Model(At(std::string("w\0x", 3)))),
             where + "\"w\\x00x\", which has a NUL byte" + advice);
@@ -227,7 +228,7 @@ TEST_F(ExternalDataFile, RefusesWhatLeadsOutOfTheDirectory) {
   std::filesystem::create_symlink("../secret.bin", Path("model/link.bin"));
   EXPECT_EQ(read("link.bin"),
             "3 DIR/model/x.onnx: tensor \"w\" has its data in DIR/model/link.bin: leads to "
-            "DIR/secret.bin, out of the directory DIR/model");
+            "DIR/secret.bin, outside the directory DIR/model");
   std::filesystem::create_directory_symlink("..", Path("model/up"));
   EXPECT_EQ(read("up/secret.bin").substr(0, 2), "3 ");
   // A directory whose name only begins as the model's does.

@@ -181,7 +181,7 @@ TEST_F(OutputTest, SaysThatItsDirectoryIsMissing) {
   EXPECT_EQ(Refusal(Path("none/x.npy")),
             "4 DIR/none/x.npy: its directory DIR/none cannot be used: No such file or directory");
   WriteBytes(Path("file"), "");
-  EXPECT_EQ(Refusal(Path("file/x.npy")), "4 DIR/file/x.npy: cannot be looked at: Not a directory");
+  EXPECT_EQ(Refusal(Path("file/x.npy")), "4 DIR/file/x.npy: cannot be accessed: Not a directory");
 }
 
 TEST_F(OutputTest, SymbolicLinksAreReplacedNotFollowed) {

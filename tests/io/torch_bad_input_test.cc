@@ -209,17 +209,17 @@ std::vector<BadFile> Pickles() {
       {"TUPLE without a mark", Pickled(Whole("t")),
        "3 FILE: m/data.pkl: goes back to a mark that it has not set (pickle, offset 2)"},
       {"APPENDS to a dict", Pickled(Whole("}(Ne")),
-       "3 FILE: m/data.pkl: appends to what is no list (pickle, offset 5)"},
+       "3 FILE: m/data.pkl: appends to something that is not a list (pickle, offset 5)"},
       {"SETITEMS of an odd number", Pickled(Whole("}(Nu")),
        "3 FILE: m/data.pkl: sets a key without a value (pickle, offset 5)"},
       {"SETITEM of a list", Pickled(Whole("]NNs")),
-       "3 FILE: m/data.pkl: sets an item of what is no dict (pickle, offset 5)"},
+       "3 FILE: m/data.pkl: sets an item of something that is not a dict (pickle, offset 5)"},
       {"a call without a tuple", Pickled(Whole(Global("a", "b") + "NR")),
-       "3 FILE: m/data.pkl: calls a global with what is no tuple (pickle, offset 8)"},
+       "3 FILE: m/data.pkl: calls a global with something that is not a tuple (pickle, offset 8)"},
       {"a call of a number", Pickled(Whole("K\x01)R")),
-       "3 FILE: m/data.pkl: calls what is no global (pickle, offset 5)"},
+       "3 FILE: m/data.pkl: calls something that is not a global (pickle, offset 5)"},
       {"BUILD of a number", Pickled(Whole("K\x01Nb")),
-       "3 FILE: m/data.pkl: gives attributes to what has none (pickle, offset 5)"},
+       "3 FILE: m/data.pkl: gives attributes to something that has none (pickle, offset 5)"},
       {"a text longer than the file", Pickled(Whole("X\xFF\xFF\xFF\xFF")),
        "3 FILE: m/data.pkl: is cut short in a text (pickle, offset 2)"},
       {"a short text longer than the file", Pickled(Whole("U\x7F")),
@@ -229,8 +229,8 @@ std::vector<BadFile> Pickles() {
                "cos\nsys"),
        "3 FILE: m/data.pkl: is cut short: its pickle has no end (pickle, offset 2)"},
       {"a global of many bytes", Pickled(Whole(Global(std::string(600, 'a'), "b"))),
-       "3 FILE: m/data.pkl: names a global by more than 512 bytes (pickle, offset 2)"},
-      {"a number as the top", Pickled(Whole("K\x01")), "5 FILE: is no dict of tensors"},
+       "3 FILE: m/data.pkl: has a global with a name of more than 512 bytes (pickle, offset 2)"},
+      {"a number as the top", Pickled(Whole("K\x01")), "5 FILE: is not a dict of tensors"},
   };
 }
 
@@ -252,12 +252,12 @@ std::vector<BadFile> Tensors() {
        "3 FILE: m/data.pkl: has a persistent id that is not ('storage', class, key, location, "
        "elements) (pickle, offset 62)"},
       {"no class", id(Tuple({name, "N", Text("0"), Text("cpu"), Int(4)})),
-       "3 FILE: m/data.pkl: has a storage whose class is no global (pickle, offset 44)"},
+       "3 FILE: m/data.pkl: has a storage whose class is not a global (pickle, offset 44)"},
       {"another class", id(Tuple({name, Global("os", "system"), Text("0"), Text("cpu"), Int(4)})),
-       "5 FILE: m/data.pkl: has a storage of \"os.system\", which is no class of storages that is "
-       "known (pickle, offset 54)"},
+       "5 FILE: m/data.pkl: has a storage of \"os.system\", which is not a known class of storages "
+       "(pickle, offset 54)"},
       {"negative elements", id(Tuple({name, type, Text("0"), Text("cpu"), Int(-4)})),
-       "3 FILE: m/data.pkl: has a storage that is no number of elements (pickle, offset 63)"},
+       "3 FILE: m/data.pkl: has a storage that is not a number of elements (pickle, offset 63)"},
       {"a part that leaves its storage",
        id(Tuple({name, type, Text("0"), Text("cpu"), Int(4), Tuple({Text("1"), Int(2), Int(3)})})),
        "3 FILE: m/data.pkl: has a part of storage \"0\" that leaves it (pickle, offset 81)"},
@@ -285,7 +285,7 @@ std::vector<BadFile> Tensors() {
        "3 FILE: tensor \"w\" has the shape [9223372036854775807]: more elements than are read"},
       {"a size of 255 bytes",
        Weight(LargeRebuild(Int(0), "\x8A\xFF" + std::string(255, '\x7F'), Int(1))),
-       "3 FILE: m/data.pkl: has a tensor's size that is no number of elements (pickle, offset "
+       "3 FILE: m/data.pkl: has a tensor's size that is not a number of elements (pickle, offset "
        "372)"},
       {"elements of 2^63 - 1", Weight(Tuple({name, type, Text("0"), Text("cpu"), kLargest}) + 'Q'),
        "5 FILE: \"w\" is a storage, without the shape of a tensor"},
@@ -304,10 +304,10 @@ std::vector<BadFile> Tensors() {
        "3 FILE: tensor \"w\" has the shape [2147483647, 2147483647, 2147483647]: more elements "
        "than are read"},
       {"a negative size", Weight(Rebuild(Floats(), 0, {-1}, {1})),
-       "3 FILE: m/data.pkl: has a tensor's size that is no number of elements (pickle, offset "
+       "3 FILE: m/data.pkl: has a tensor's size that is not a number of elements (pickle, offset "
        "147)"},
       {"a negative stride", Weight(Rebuild(Floats(), 3, {4}, {-1})),
-       "3 FILE: m/data.pkl: has a tensor's stride that is no number of elements (pickle, offset "
+       "3 FILE: m/data.pkl: has a tensor's stride that is not a number of elements (pickle, offset "
        "147)"},
       {"sizes without strides", Weight(Rebuild(Floats(), 0, {4}, {})),
        "3 FILE: m/data.pkl: rebuilds a tensor of 1 size and 0 strides (pickle, offset 142)"},
@@ -317,10 +317,12 @@ std::vector<BadFile> Tensors() {
        "3 FILE: m/data.pkl: rebuilds a tensor of 65 dimensions; at most 64 are read (pickle, "
        "offset 787)"},
       {"no storage", Weight(Rebuild("N", 0, {4}, {1})),
-       "3 FILE: m/data.pkl: rebuilds a tensor of what is no storage, offset, sizes and strides "
+       "3 FILE: m/data.pkl: rebuilds a tensor of something other than a storage, an offset, sizes "
+       "and strides "
        "(pickle, offset 94)"},
       {"too few arguments", Weight(pickle::Call(Global("torch._utils", "_rebuild_tensor_v2"), {})),
-       "3 FILE: m/data.pkl: rebuilds a tensor of what is no storage, offset, sizes and strides "
+       "3 FILE: m/data.pkl: rebuilds a tensor of something other than a storage, an offset, sizes "
+       "and strides "
        "(pickle, offset 45)"},
       {"an unknown dtype", Weight(RebuildOf("float7")),
        "5 FILE: m/data.pkl: rebuilds a tensor of the dtype \"torch.float7\", which is not known "
@@ -396,10 +398,10 @@ std::vector<BadFile> Files() {
        "and "
        "save it again"},
       {"no file of torch's", "hello",
-       "3 FILE: is no file of torch.save: it is neither a ZIP archive nor begins with the magic "
+       "3 FILE: is not a file of torch.save: it is neither a ZIP archive nor begins with the magic "
        "number of the older ones"},
       {"nothing", "",
-       "3 FILE: is no file of torch.save: it is neither a ZIP archive nor begins with the magic "
+       "3 FILE: is not a file of torch.save: it is neither a ZIP archive nor begins with the magic "
        "number of the older ones"},
       {"another pickle", Whole("}"),
        "5 FILE: is a pickle that torch.save did not write; .safetensors, .npy, .npz, .pb, .pt, "

@@ -222,7 +222,7 @@ TEST_F(TorchFiles, SayWhatIsSharedAndWhatIsLeftOut) {
       {{"0", "wxyz"}}));
   EXPECT_EQ(Notes(*reader),
             (Strings{"the tensors are those of its \"model\"",
-                     "1 value that is no tensor is left out (n)",
+                     "1 value that is not a tensor is left out (n)",
                      "1 call beside the tensors (argparse.Namespace) was not made; nothing was "
                      "imported or run",
                      "2 tensors share storages (w and tied): each is read under its own name"}));

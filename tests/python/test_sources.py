@@ -351,7 +351,7 @@ def test_refused_and_missing(server, memory):
     with pytest.raises(FileNotFoundError):
         tc.open("memory://d/none.npy")
     server.fault = lambda method, path, asked: 403 if path.endswith(".safetensors") else None
-    with pytest.raises(PermissionError, match=r"cannot be looked at: 403, message='Forbidden'"):
+    with pytest.raises(PermissionError, match=r"cannot be accessed: 403, message='Forbidden'"):
         tc.open(url)
     # Stores whose files are not listed say so of what is missing beside a file.
     server.fault = lambda method, path, asked: 403 if path.endswith(".json") else None
@@ -413,7 +413,7 @@ def test_storage_options_arrive(server):
     with tc.open(url, storage_options={"headers": {"X-Who": "me"}}) as f:
         assert np.array_equal(f["w"], data)
         assert server.headers["X-Who"] == "me"
-    with pytest.raises(tc.FileError, match="cannot be looked at: .*unexpected keyword argument 'nonsense'$"):
+    with pytest.raises(tc.FileError, match="cannot be accessed: .*unexpected keyword argument 'nonsense'$"):
         tc.open(url, storage_options={"nonsense": 1})
 
 

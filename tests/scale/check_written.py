@@ -404,8 +404,8 @@ OTHERS = {  # what a scaled format leaves alone, and why
 
 OTHERS_OF = {  # and what single layouts do
     "comfyui": {
-        "model.layers.1.mlp.experts.w1.weight": ("F32", (3, 16, 32), "ComfyUI has matrices so"),
-        "model.layers.1.mlp.experts.w2.kernel": ("F32", (3, 32, 32), "ComfyUI has matrices so"),
+        "model.layers.1.mlp.experts.w1.weight": ("F32", (3, 16, 32), "ComfyUI has only matrices in this format"),
+        "model.layers.1.mlp.experts.w2.kernel": ("F32", (3, 32, 32), "ComfyUI has only matrices in this format"),
     },
     "gpt-oss": {
         "model.layers.0.self_attn.o_proj.weight": ("F32", (64, 32), "gpt-oss has"),

@@ -37,7 +37,7 @@ struct KeptReason {
 inline constexpr std::array<KeptReason, 9> kKeptReasons = {{
     {"one Cast would give other results"},
     {"only payloads of NaNs would change", KeptRemedy::kNanPayloads},
-    {"an output of its graph, or named by what is not understood"},
+    {"an output of its graph, or named by something that is not understood"},
     {"pad bits of a packed type would not be cleared"},
     {"unread, but a text that is not a number ends the run"},
     {"nothing says the type of its input", KeptRemedy::kInferShapes},

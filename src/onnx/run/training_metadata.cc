@@ -69,7 +69,8 @@ std::optional<protobuf::StringEntry> EntryOf(const graph::Blob& bytes) {
     return std::nullopt;
   }
   return protobuf::ReadStringEntry(source, field, [](std::string_view) {
-    throw core::Failure(StatusCode::kBadFile, "metadata_props of the model hold what is no text");
+    throw core::Failure(StatusCode::kBadFile,
+                        "metadata_props of the model hold something that is not a text");
   });
 }
 

@@ -216,7 +216,7 @@ ReplacedData::ReplacedData(const std::string& path) {
   const bool goes = type == fs::file_type::regular && fs::hard_link_count(file, error) == 1;
   if (error && type != fs::file_type::not_found) {
     note_ = "data of the model that was replaced may stay: " + words::PathText(path) +
-            " could not be looked at: " + error.message();
+            " could not be accessed: " + error.message();
   }
   if (goes) {
     for (const std::string& location : Locations(path).value_or(std::set<std::string>())) {
@@ -242,7 +242,7 @@ DataRemoval ReplacedData::Remove(const std::vector<std::string>& kept,
     const fs::path file = fs::path(directory_) / name;
     std::error_code error;
     if (fs::symlink_status(file, error).type() == fs::file_type::none) {
-      NoteStays(file, kReplaced, "it cannot be looked at: " + error.message(), removal);
+      NoteStays(file, kReplaced, "it cannot be accessed: " + error.message(), removal);
     }
     const std::optional<files::FileStatus> status = OwnFile(file);
     if (!status || kept_files.contains(KeyOf(*status))) continue;

@@ -51,7 +51,7 @@ class ReplacedData {
   std::vector<std::string> names_;
   std::vector<std::string> left_;  // with a digest, and not the model's
   bool has_plain_ = false;         // a file of the name without one, not the model's either
-  std::string note_;               // why it could not be looked at
+  std::string note_;               // why it could not be accessed
 };
 
 // Removes what the journals of killed runs of a model name (onnx/data_journal.h), but for what is

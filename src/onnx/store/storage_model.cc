@@ -34,7 +34,7 @@ constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
 
 [[noreturn]] void FailToLook(const std::string& path, const std::error_code& error) {
   throw Error(ErrorKind::kSystem,
-              words::PathText(path) + ": cannot be looked at: " + error.message(), Remedy::kNone,
+              words::PathText(path) + ": cannot be accessed: " + error.message(), Remedy::kNone,
               path, error.value());
 }
 

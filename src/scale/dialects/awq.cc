@@ -90,9 +90,8 @@ PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& setti
   }
   if (!made && settings.format != "gemm" && !settings.group && GemvOf(tensors, *found, all)) {
     return refuse(
-        "may be AWQ's of the version gemv, of groups whose size nothing says; config.json beside "
-        "it "
-        "can say it, as {\"quantization_config\": {\"quant_method\": \"awq\", \"version\": "
+        "may be AWQ's of the version gemv, but nothing says the size of its groups; config.json "
+        "beside it can, as {\"quantization_config\": {\"quant_method\": \"awq\", \"version\": "
         "\"gemv\", \"bits\": 4, \"group_size\": 128}}");
   }
   if (!made) return reading;
@@ -114,7 +113,7 @@ PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& setti
     }
     if (columns % found->groups != 0) {
       return refuse("has " + std::to_string(columns) + " columns in " +
-                    words::CountText(found->groups, "group") + " of a size that nothing says");
+                    words::CountText(found->groups, "group") + ", and nothing says their size");
     }
     made->group = columns / found->groups;
   }

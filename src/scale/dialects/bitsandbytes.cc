@@ -68,34 +68,34 @@ QuantState ReadState(const formats::TensorReader& reader, std::size_t tensor) {
   };
   const TensorInfo& info = reader.contents().tensors[tensor];
   if (info.type != DataType::kUint8)
-    return refuse("is no text: it has the type " + std::string(TypeName(info.type)));
+    return refuse("is not a text: it has the type " + std::string(TypeName(info.type)));
   if (info.bytes > kMostBytes) return refuse("is too long for a description");
   std::string text(static_cast<std::size_t>(info.bytes), '\0');
   reader.Read(tensor, 0, std::as_writable_bytes(std::span(text)));
   const Json json = json::JsonOrNull(text);
-  if (!json.is_object()) return refuse("is no JSON object");
+  if (!json.is_object()) return refuse("is not a JSON object");
   const Json& shape = Member(json, "shape");
   bool is_shape = shape.is_array() && shape.size() <= core::kMostDimensions;
   for (std::size_t i = 0; is_shape && i < shape.size(); ++i) {
     is_shape = SizeOf(shape[i]) != 0;
     state.shape.push_back(SizeOf(shape[i]));
   }
-  if (!is_shape) return refuse("says no shape that a weight can have");
+  if (!is_shape) return refuse("gives no shape that a weight can have");
   if (!core::CheckedProduct(state.shape)) {
-    return refuse("says a shape of more values than 64 bits can count");
+    return refuse("gives a shape of more values than 64 bits can count");
   }
   state.type = Text(Member(json, "quant_type"));
   state.block = SizeOf(Member(json, "blocksize"));
-  if (state.block == 0) return refuse("says no \"blocksize\" above 0");
+  if (state.block == 0) return refuse("gives no \"blocksize\" above 0");
   const Json& nested_block = Member(json, "nested_blocksize");
   const Json& offset = Member(json, "nested_offset");
   state.is_nested = !nested_block.is_null() || !offset.is_null();
   if (!state.is_nested) return state;
   state.nested_block = SizeOf(nested_block);
-  if (state.nested_block == 0) return refuse("says no \"nested_blocksize\" above 0");
+  if (state.nested_block == 0) return refuse("gives no \"nested_blocksize\" above 0");
   state.nested_offset = offset.is_number() ? static_cast<float>(offset.get<double>()) : NAN;
   if (!std::isfinite(state.nested_offset)) {
-    return refuse("says no \"nested_offset\" that is a number of float32");
+    return refuse("gives no \"nested_offset\" that is a number of float32");
   }
   return state;
 }
@@ -134,7 +134,7 @@ class FourBitReader {
                               .block = state.nested_block,
                               .offset = state.nested_offset};
     } else if (tensors_.Find(".nested_absmax")) {
-      return Refuse(state_tensor_, "says nothing of nested scales, and " +
+      return Refuse(state_tensor_, "mentions no nested scales, and " +
                                        NameOf(*tensors_.Find(".nested_absmax")) + " is there");
     }
     if (!reading_.why_not.empty()) return std::move(reading_);
@@ -210,7 +210,7 @@ PackedReading ReadRows(const PackedTensors& tensors, std::size_t scales) {
     const TensorInfo& info = tensors.Info(*format);
     std::uint8_t code = 0;
     if (info.type != DataType::kUint8 || info.elements != 1) {
-      return refuse("has " + words::EscapeName(info.name) + ", which is no single byte");
+      return refuse("has " + words::EscapeName(info.name) + ", which is not a single byte");
     }
     tensors.reader.Read(*format, 0, std::as_writable_bytes(std::span(&code, 1)));
     if (code != 0) {

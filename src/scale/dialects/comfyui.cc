@@ -57,7 +57,7 @@ constexpr Layout kComfyMarkedLayouts[] = {{".weight", ".weight", ".scale_weight"
 
 // comfy-kitchen fills rows up to such multiples, and its matrix products ask for them.
 std::string WhyNotWhole(std::span<const std::uint64_t> shape, std::uint64_t rows) {
-  if (shape.size() != 2) return "ComfyUI has matrices so";
+  if (shape.size() != 2) return "ComfyUI has only matrices in this format";
   if (shape[0] % rows == 0) return {};
   return "its first dimension, " + std::to_string(shape[0]) + ", is not a multiple of " +
          std::to_string(rows) + ", as ComfyUI's have to be";
@@ -250,7 +250,7 @@ class ComfyLayer {
     constexpr std::uint64_t kMostBytes = 64 << 10;
     const TensorInfo& info = tensors_.Info(mark);
     if (info.type != DataType::kUint8) {
-      return "which is no text: it has the type " + std::string(TypeName(info.type));
+      return "which is not a text: it has the type " + std::string(TypeName(info.type));
     }
     if (info.bytes > kMostBytes) return "which is too long for a description";
     std::string text(static_cast<std::size_t>(info.bytes), '\0');

@@ -291,7 +291,7 @@ std::optional<WrittenConfig> JoinCompressedTensors(const QuantisedModules& modul
 
 constexpr ReaderNote kCompressedTensorsNotes[] = {
     {"stacked weight",
-     "transformers reads compressed-tensors' scales of linear layers alone, and takes codes of "
+     "transformers reads compressed-tensors' scales only of linear layers, and takes codes of "
      "stacked experts for values",
      [](const MadeWeight& one) { return one.shape.size() >= 3; }},
     {"weight",

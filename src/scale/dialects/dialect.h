@@ -140,7 +140,7 @@ struct ReaderNote {
 
 bool HasRaggedBlocks(const MadeWeight& weight);
 inline constexpr ReaderNote kRaggedBlocksNote = {
-    "weight", "transformers reads blocks wrongly where a dimension is no multiple of 128",
+    "weight", "transformers reads blocks wrongly if a dimension is not a multiple of 128",
     HasRaggedBlocks};
 
 // ------------------------------------------------------------------------------- dialects

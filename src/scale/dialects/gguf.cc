@@ -42,7 +42,7 @@ PackedReading ReadGgufTensors(const PackedTensors& tensors) {
   if (codes.elements % type->values != 0 ||
       codes.bytes != codes.elements / type->values * type->bytes) {
     reading.why_not =
-        "is no " + codes.dtype + " by its size, " + words::CountText(codes.bytes, "byte");
+        "is not " + codes.dtype + " by its size, " + words::CountText(codes.bytes, "byte");
     return reading;
   }
   GgufTensors made = {tensors.codes, codes.elements};

@@ -50,7 +50,8 @@ std::string WhyNoExperts(std::string_view name, std::span<const std::uint64_t> s
                ? std::string()
                : "its inputs, " + std::to_string(inputs) + ", are not a multiple of 32";
   }
-  return "gpt-oss has experts.gate_up_proj and experts.down_proj so, [experts, inputs, outputs]";
+  return "gpt-oss has only experts.gate_up_proj and experts.down_proj in this format, as [experts, "
+         "inputs, outputs]";
 }
 
 constexpr WrittenLayout kGptOssWritten[] = {{.format = "mxfp4",

@@ -438,7 +438,7 @@ PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& sett
     }
     if (columns % found->groups != 0) {
       return refuse("has " + std::to_string(columns) + " columns in " +
-                    words::CountText(found->groups, "group") + " of a size that nothing says");
+                    words::CountText(found->groups, "group") + ", and nothing says their size");
     }
     group = columns / found->groups;
   }

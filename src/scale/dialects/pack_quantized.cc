@@ -205,7 +205,7 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
   }
   if (scheme == nullptr && columns % groups != 0) {
     return refuse("has " + std::to_string(columns) + " columns in " +
-                  words::CountText(groups, "group") + " of a size that nothing says");
+                  words::CountText(groups, "group") + ", and nothing says their size");
   }
   made.group = scheme != nullptr && scheme->group != 0 ? scheme->group : columns / groups;
 
