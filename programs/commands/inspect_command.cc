@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -387,12 +386,14 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   const std::vector<ModelFacts> parts = FactsOfParts(survey);
   if (checkpoint != nullptr) json.Member("model", FactsJson(FactsOfAll(parts)));
   if (survey.IsPipeline()) {
-    json.Array("components", std::views::iota(0U, survey.parts()), [&](std::uint32_t part) {
+    json.BeginArray("components");
+    for (std::uint32_t part = 0; part < survey.parts(); ++part) {
       Json entry = {{"component", ComponentName(survey, part)}};
       entry.update(FactsJson(parts[part]));
       entry["quantization_config"] = QuantizationConfigJson(survey.scales.ConfigOf(part));
-      return entry;
-    });
+      json.Element(entry);
+    }
+    json.EndArray();
   }
   json.Array("tensors", contents.tensors, [&](const formats::TensorInfo& info) {
     Json entry = TensorJson(info);

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -22,6 +21,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "machine_memory.h"
+
 namespace tensorcast::python {
 namespace {
 
@@ -30,9 +31,10 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMostKept = 512;  // blocks
 
 // The limit that a process starts with, unless the environment has one or the machine's memory
-// makes it less.
-constexpr std::size_t kUsualLimit = std::size_t{4} << 30;
-constexpr std::size_t kShareOfMachine = 8;
+// makes it less. Whoever imports the package beside a model expects memory that he lets go of to be
+// free: what is kept has to be small beside what a container may have.
+constexpr std::size_t kUsualLimit = std::size_t{1} << 30;
+constexpr std::size_t kShareOfMachine = 16;
 // So much of what is kept stays the process's own on small pages, because letting the system choose
 // (MADV_FREE) takes as long as a cast, page by page. What is kept beyond that the system may take.
 constexpr std::size_t kOwn = std::size_t{512} << 20;
@@ -127,9 +129,7 @@ std::size_t FirstLimit() {
     const auto [end, error] = std::from_chars(text, text + digits.size(), bytes);
     if (error == std::errc() && end == text + digits.size()) return bytes;
   }
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const std::size_t machine = pages > 0 ? static_cast<std::size_t>(pages) * kPage : 0;
-  return std::min(kUsualLimit, machine / kShareOfMachine);
+  return std::min(kUsualLimit, MachineMemory() / kShareOfMachine);
 }
 
 class KeptMemory {

@@ -24,7 +24,7 @@ void GiveMemory(void* memory) noexcept;
 void* GrowMemory(void* memory, std::size_t bytes) noexcept;
 
 // How many bytes may be kept, and are. At the start the first is TENSORCAST_RESULT_MEMORY of the
-// environment, else 4 GiB, at most an eighth of the machine's memory.
+// environment, else 1 GiB, at most a sixteenth of what this process may come to use.
 std::size_t KeptLimit() noexcept;
 std::size_t KeptBytes() noexcept;
 // What is kept beyond the new limit goes back to the system; with 0 nothing is kept any more.

@@ -22,8 +22,8 @@ def result_memory(limit: int | None = None) -> dict[str, int]:
     ----------
     limit : int, optional
         Keep at most so many bytes from now on; what is more goes back at once, and 0 keeps none. At the
-        start the limit is TENSORCAST_RESULT_MEMORY of the environment, else 4 GiB, but at most an eighth
-        of the machine's memory.
+        start the limit is TENSORCAST_RESULT_MEMORY of the environment, else 1 GiB, but at most a sixteenth
+        of the memory of the machine, or of the container if its control groups have a limit.
 
     Returns
     -------

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import gc
 import os
+import pathlib
 import resource
 import subprocess
 import sys
@@ -165,8 +166,59 @@ def test_a_child_has_its_own():
 def test_the_environment_says_the_limit(said, limit):
     done = subprocess.run([sys.executable, "-c", "import tensorcast as tc; print(tc.result_memory()['limit'])"],
                           capture_output=True, text=True, check=True, env={**os.environ, "TENSORCAST_RESULT_MEMORY": said})
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert int(done.stdout) == (min(4096 * MIB, pages // 8) if limit is None else limit)
+    if limit is None:
+        machine = min([os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *limits_of_groups()])
+        limit = min(1024 * MIB, machine // 16)
+    assert int(done.stdout) == limit
+
+
+def memory_groups():
+    """The folders of this process's control groups that have memory, each with the name of its limit."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            yield pathlib.Path("/sys/fs/cgroup"), group, "memory.max"
+        elif "memory" in controllers.split(","):
+            yield pathlib.Path("/sys/fs/cgroup/memory"), group, "memory.limit_in_bytes"
+
+
+def limits_of_groups():
+    found = []
+    for root, group, name in memory_groups():
+        folder = pathlib.PurePosixPath(group)
+        for each in (folder, *folder.parents):
+            path = root / str(each).lstrip("/") / name
+            if path.exists() and path.read_text().strip().isdigit():
+                found.append(int(path.read_text()))
+    return found
+
+
+@pytest.mark.parametrize("below", ["", "/inner"])
+def test_a_container_limits_it(below):
+    """In a control group of half a gigabyte, and in one below that, a sixteenth of that is kept."""
+    for root, group, name in memory_groups():
+        outer = root / group.strip("/") / f"tensorcast-test-{os.getpid()}"
+        try:
+            outer.mkdir()
+        except OSError:
+            continue
+        inner = pathlib.Path(f"{outer}{below}")
+        try:
+            (outer / name).write_text(str(512 * MIB))
+            inner.mkdir(exist_ok=True)
+            done = subprocess.run(["sh", "-c", 'echo $$ > "$0/cgroup.procs" || exit 7; exec "$@"', inner, sys.executable, "-c",
+                                   "import tensorcast as tc; print(tc.result_memory()['limit'])"],
+                                  capture_output=True, text=True, check=False)
+        except OSError:
+            continue
+        finally:
+            for folder in dict.fromkeys((inner, outer)):
+                if folder.exists():
+                    folder.rmdir()
+        if done.returncode != 7:
+            assert done.stdout == f"{32 * MIB}\n", done.stderr
+            return
+    pytest.skip("the system lets nobody make a control group of memory here")
 
 
 def test_nothing_is_lost():
