@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Draws R by class of pairs as an SVG, one line for each file of `tensorcast bench --size l2 --csv`.
 
-    plot_classes.py ROWS... docs/speed_by_class.svg
+    plot_classes.py [WORDS=]ROWS... docs/speed_by_class.svg
 
-A panel for each class: its pairs from the slowest to the fastest, and the goals.
+A panel for each class: its pairs from the slowest to the fastest, and the goals. WORDS stand in the
+legend for a file that is not the first of its instruction set.
 SPDX-License-Identifier: Apache-2.0
 """
 import collections
@@ -15,6 +16,7 @@ from xml.sax.saxutils import escape
 NAMES = {"A": "move-like", "B": "light", "C": "round to ≤ 8 bits", "D": "wide to narrow", "E": "rare"}
 TARGETS = {"avx3_dl": ("AVX-512 with VBMI", "#0b6bcb"), "avx3": ("AVX-512", "#7c3aed"),
            "avx2": ("AVX2", "#c2410c")}
+OTHER = "#0f766e"
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 860, 380, 52, 76, 48
 PANEL, GAP, MOST = 146, 14, 1.2
 INK, FAINT = "#24292f", "#d0d7de"
@@ -33,25 +35,26 @@ def line(x1, y1, x2, y2, color, extra=""):
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"{extra}/>'
 
 
-def read(path):
-    """A file's target, and by class the ratios and goals of its pairs."""
+def read(argument):
+    """A file's target, words and color, and by class the ratios and goals of its pairs."""
+    named, _, path = argument.rpartition("=")
     lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     target = next(line.split(": ")[1] for line in lines if line.startswith("# target: "))
     found = collections.defaultdict(list)
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
         found[row["class"]].append((float(row["ratio"]), float(row["goal"])))
-    return target, found
+    words, color = (named, OTHER) if named else TARGETS[target]
+    return target, words, color, found
 
 
 def panel(place, name, files):
     left = LEFT + place * (PANEL + GAP)
-    pairs = len(files[0][1][name])
+    pairs = len(files[0][-1][name])
     parts = [line(left, y_of(step / 5), left + PANEL, y_of(step / 5), INK if step == 0 else FAINT)
              for step in range(7)]
     parts += [text(left + PANEL / 2, HEIGHT - BOTTOM + 19, f"{name}: {NAMES[name]}"),
               text(left + PANEL / 2, HEIGHT - BOTTOM + 36, f"{pairs} pairs", size=12, color="#57606a")]
-    for target, found in files:
-        color = TARGETS[target][1]
+    for target, _, color, found in files:
         ratios = sorted(ratio for ratio, _ in found[name])
         points = " ".join(f"{left + PANEL * (i + 0.5) / len(ratios):.1f},{y_of(ratio):.1f}"
                           for i, ratio in enumerate(ratios))
@@ -68,8 +71,7 @@ def main():
     parts = [text(LEFT, 24, "R, our bytes per second over a copy's (above 1.2: at 1.2): each class's "
                   "pairs, the slowest first", "start", 15)]
     x = LEFT
-    for target, _ in files:
-        words, color = TARGETS[target]
+    for _, words, color, _ in files:
         parts += [line(x, 48, x + 24, 48, color, ' stroke-width="3"'), text(x + 31, 52, words, "start")]
         x += 60 + 8 * len(words)
     parts += [line(x, 48, x + 24, 48, INK, ' stroke-dasharray="4 3"'),

@@ -102,26 +102,39 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   return kHasIntegerSteps && (TENSORCAST_AVX512 || to.bits != 64);
 }
 
+#if HWY_TARGET == HWY_AVX2
+template <DataType kFrom, DataType kTo>
+void JoinedStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args);
+#endif
+
 template <DataType kFrom, DataType kTo>
 void DirectStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr int kInBits = detail::Row(kFrom).bits, kOutBits = detail::Row(kTo).bits;
 #if HWY_TARGET == HWY_AVX2
   if constexpr (IsJoined(detail::Row(kFrom), detail::Row(kTo))) {
-    constexpr std::size_t kMany = 2 * kElements;
-    const std::size_t many = n / kMany * kMany;
-    const auto joined = [&args](const std::byte* from, std::byte* to)
-                            TENSORCAST_INLINED { JoinedStep<kFrom, kTo>(from, to, args); };
-    if (many != 0) ForEachStep<kInBits, kOutBits, kMany>(in, out, many, joined);
-    if (many == n) return;
-    in += many * kInBits / 8;
-    out += many * kOutBits / 8;
-    n -= many;
+    if (n >= 4 * kElements) return JoinedStage<kFrom, kTo>(in, out, n, args);
   }
 #endif
   const auto step = [&args](const std::byte* from, std::byte* to)
                         TENSORCAST_INLINED { Step<kFrom, kTo>(from, to, args); };
   ForEachStep<kInBits, kOutBits, kElements>(in, out, n, step);
 }
+
+#if HWY_TARGET == HWY_AVX2
+// Apart, so that a short run has none of it to set up.
+template <DataType kFrom, DataType kTo>
+HWY_NOINLINE void JoinedStage(const std::byte* in, std::byte* out, std::size_t n,
+                              const EncodeArgs& args) {
+  constexpr int kInBits = detail::Row(kFrom).bits, kOutBits = detail::Row(kTo).bits;
+  const auto step = [&args](const std::byte* from, std::byte* to)
+                        TENSORCAST_INLINED { JoinedStep<kFrom, kTo>(from, to, args); };
+  const std::size_t rest = n % (2 * kElements), joined = n - rest;
+  ForEachStep<kInBits, kOutBits, 2 * kElements>(in, out, joined, step);
+  if (rest != 0) {
+    DirectStage<kFrom, kTo>(in + joined * kInBits / 8, out + joined * kOutBits / 8, rest, args);
+  }
+}
+#endif
 
 }  // namespace
 

@@ -163,10 +163,14 @@ HWY_INLINE void LowWordsStep(const std::byte* in, std::byte* out) {
   Store(V32{_mm256_permute4x64_epi64(words, 0xD8)}, D32(), out);
 }
 
-// 16 to their low 16.
-HWY_INLINE void LowHalvesStep(const std::byte* in, std::byte* out) {
-  const V32 first{LoadWordsOf64(in).low}, second{LoadWordsOf64(in + 64).low};
-  Store(WordsInOrder(LowHalves(first, second)), D16(), out);
+// 16 integers of 64 or 32 bits to their low 16.
+template <std::size_t kBytes> HWY_INLINE void LowHalvesStep(const std::byte* in, std::byte* out) {
+  if constexpr (kBytes == 8) {
+    const V32 first{LoadWordsOf64(in).low}, second{LoadWordsOf64(in + 64).low};
+    Store(WordsInOrder(LowHalves(first, second)), D16(), out);
+  } else {
+    Store(InOrder(LowHalves(Load(D32(), in), Load(D32(), in + 32))), D16(), out);
+  }
 }
 
 // As many elements as fill a vector.
@@ -251,15 +255,16 @@ void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, con
 #if HWY_TARGET == HWY_AVX2
   if constexpr (kFrom.is_bool && kTo.bits >= 16) {
     using To = CarrierOf<kTo.bits>;
-    return ForEachStep<8, kTo.bits, 32>(in, out, n, BoolStep<To, To{1}>);
+    return ForEachStep<8, kTo.bits, 16>(in, out, n, BoolHalfStep<To, To{1}>);
   }
   if constexpr (kFrom.bits == 64 && kTo.bits == 32) {
     return ForEachVector<8, 4, 8>(in, out, n, LowWordsStep);
   }
-  if constexpr (kFrom.bits == 64 && kTo.bits == 16) {
-    return ForEachVector<8, 2, 16>(in, out, n, LowHalvesStep);
+  if constexpr (kFrom.bits >= 32 && kTo.bits == 16) {
+    constexpr auto kBytes = static_cast<std::size_t>(kFrom.bits) / 8;
+    return ForEachVector<kBytes, 2, 16>(in, out, n, LowHalvesStep<kBytes>);
   }
-  if constexpr (kFrom.bits >= 32 && kTo.bits == 8 && !kTo.is_bool) {
+  if constexpr (kFrom.bits >= 16 && kTo.bits == 8 && !kTo.is_bool) {
     constexpr auto kBytes = static_cast<std::size_t>(kFrom.bits) / 8;
     return ForEachVector<kBytes, 1, 32>(in, out, n, LowBitsVector<kBytes, 8, false>);
   }
