@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result_memory.h"
 
+#include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -14,10 +16,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
-#include <string>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -59,12 +59,22 @@ std::size_t CapacityFor(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+// The first bytes of one of the system's small files; nothing where it cannot be read. A
+// std::ifstream would bring all of the C++ library's locales into the wheel.
+std::string_view Beginning(const char* path, std::span<char> buffer) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t got = read(file, buffer.data(), buffer.size());
+  close(file);
+  return {buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+}
+
 // Says whether the system has huge pages for who asks.
 bool HasHugePages() {
   static const bool has = [] {
-    std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
-    std::string line;
-    return static_cast<bool>(std::getline(file, line)) && line.find("[never]") == std::string::npos;
+    std::array<char, 128> buffer;
+    const std::string_view modes = Beginning("/sys/kernel/mm/transparent_hugepage/enabled", buffer);
+    return !modes.empty() && modes.find("[never]") == std::string_view::npos;
   }();
   return has;
 }
@@ -74,14 +84,17 @@ bool HasHugePages() {
 // machine has broken up already. That is bit 5 of virtio's balloon.
 bool HostTakesFreePages() {
   static const bool takes = [] {
-    std::error_code error;
-    const std::filesystem::path balloons("/sys/bus/virtio/drivers/virtio_balloon");
-    for (const auto& entry : std::filesystem::directory_iterator(balloons, error)) {
-      std::ifstream file(entry.path() / "features");
-      std::string bits;
-      if (std::getline(file, bits) && bits.size() > 5 && bits[5] == '1') return true;
+    glob_t balloons = {};
+    bool found = false;
+    if (glob("/sys/bus/virtio/drivers/virtio_balloon/*/features", 0, nullptr, &balloons) == 0) {
+      for (std::size_t i = 0; i < balloons.gl_pathc; ++i) {
+        std::array<char, 64> buffer;
+        const std::string_view bits = Beginning(balloons.gl_pathv[i], buffer);
+        if (bits.size() > 5 && bits[5] == '1') found = true;
+      }
     }
-    return false;
+    globfree(&balloons);
+    return found;
   }();
   return takes;
 }

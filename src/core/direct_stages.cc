@@ -142,7 +142,8 @@ void FillDirectStages(Kernels* kernels) {
   ForEachPair([kernels](auto from, auto to) {
     constexpr const TypeInfo& from_row = detail::kTypeTable[decltype(from)::value];
     constexpr const TypeInfo& to_row = detail::kTypeTable[decltype(to)::value];
-    kernels->in_integers[from][to] = IsInIntegers(from_row, to_row);
+    constexpr bool kInIntegers = IsInIntegers(from_row, to_row);
+    kernels->in_integers[from][to] = kInIntegers;
     if constexpr (IsDirect(from_row, to_row)) {
       kernels->direct[from][to] = &DirectStage<from_row.type, to_row.type>;
     }

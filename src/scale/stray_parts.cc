@@ -23,7 +23,7 @@ using core::ErrorKind;
 using formats::TensorInfo;
 namespace {
 
-constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kWeightEnding = ".weight";
 
 class StrayScales {
  public:
@@ -64,7 +64,7 @@ class MissingLayers {
   MissingLayers(const std::vector<TensorInfo>& tensors, const json::OrderedJson& described) {
     std::unordered_set<std::string_view> layers;
     for (const TensorInfo& info : tensors) {
-      if (info.name.ends_with(kWeight)) layers.insert(LayerOf(info.name));
+      if (info.name.ends_with(kWeightEnding)) layers.insert(LayerOf(info.name));
     }
     const auto add = [&](std::string_view layer) {
       if (!layers.contains(layer)) Add(layer);
@@ -137,7 +137,7 @@ std::vector<UnreadWeight> FindStrayParts(const std::vector<TensorInfo>& tensors,
     const std::string_view own = MissingLayers::LayerOf(codes.name);
     const bool is_described =
         missing.IsMarked(own) || (described.is_object() && described.contains(std::string(own)));
-    if (is_described || !codes.name.ends_with(kWeight)) continue;
+    if (is_described || !codes.name.ends_with(kWeightEnding)) continue;
     const std::string* const layer = missing.Of(own);
     if (layer == nullptr) continue;
     refused.push_back({weight.codes, ErrorKind::kContents,
