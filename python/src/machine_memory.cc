@@ -7,10 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <limits>
 #include <string>
+#include <system_error>
+
+#include "system_text.h"
 
 namespace tensorcast::python {
 namespace {
@@ -20,9 +24,11 @@ namespace {
 std::uint64_t LeastLimit(const std::string& root, std::string group, const char* name) {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (;;) {
-    std::ifstream file(root + group + "/" + name);
+    const std::string text = SystemText((root + group + "/" + name).c_str());
     std::uint64_t limit = 0;
-    if (file >> limit) least = std::min(least, limit);
+    if (std::from_chars(text.data(), text.data() + text.size(), limit).ec == std::errc()) {
+      least = std::min(least, limit);
+    }
     if (group.empty()) return least;
     group.resize(std::min(group.rfind('/'), group.size() - 1));
   }
@@ -31,8 +37,10 @@ std::uint64_t LeastLimit(const std::string& root, std::string group, const char*
 // "0::/a/b" is the group of version 2, "4:cpu,memory:/a/b" that of version 1's memory.
 std::uint64_t LimitOfGroups() {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
+  const std::string groups = SystemText("/proc/self/cgroup");
+  for (std::size_t begin = 0, end; begin < groups.size(); begin = end + 1) {
+    end = std::min(groups.find('\n', begin), groups.size());
+    const std::string line = groups.substr(begin, end - begin);
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     std::string controllers = line.substr(first, second - first + 1);

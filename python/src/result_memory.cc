@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result_memory.h"
 
-#include <fcntl.h>
 #include <glob.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -17,11 +16,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 
 #include "machine_memory.h"
+#include "system_text.h"
 
 namespace tensorcast::python {
 namespace {
@@ -59,22 +59,11 @@ std::size_t CapacityFor(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-// The first bytes of one of the system's small files; nothing where it cannot be read. A
-// std::ifstream would bring all of the C++ library's locales into the wheel.
-std::string_view Beginning(const char* path, std::span<char> buffer) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  const ssize_t got = read(file, buffer.data(), buffer.size());
-  close(file);
-  return {buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
-}
-
 // Says whether the system has huge pages for who asks.
 bool HasHugePages() {
   static const bool has = [] {
-    std::array<char, 128> buffer;
-    const std::string_view modes = Beginning("/sys/kernel/mm/transparent_hugepage/enabled", buffer);
-    return !modes.empty() && modes.find("[never]") == std::string_view::npos;
+    const std::string modes = SystemText("/sys/kernel/mm/transparent_hugepage/enabled");
+    return !modes.empty() && modes.find("[never]") == std::string::npos;
   }();
   return has;
 }
@@ -88,8 +77,7 @@ bool HostTakesFreePages() {
     bool found = false;
     if (glob("/sys/bus/virtio/drivers/virtio_balloon/*/features", 0, nullptr, &balloons) == 0) {
       for (std::size_t i = 0; i < balloons.gl_pathc; ++i) {
-        std::array<char, 64> buffer;
-        const std::string_view bits = Beginning(balloons.gl_pathv[i], buffer);
+        const std::string bits = SystemText(balloons.gl_pathv[i]);
         if (bits.size() > 5 && bits[5] == '1') found = true;
       }
     }
