@@ -37,7 +37,8 @@ constexpr const char* kDiffDescription =
 Examples:
   tensorcast diff model.safetensors copy.npz
   tensorcast diff DeepSeek-V3 DeepSeek-V3-bf16 --fail-on snr=54
-  tensorcast diff a.safetensors b.safetensors --rename 'model.*=*' --tensor '*.weight'
+  tensorcast diff a.safetensors b.safetensors --rename 'model.*=*' \
+      --tensor '*.weight'
   tensorcast diff a b --rename 're:layers\.(\d+)\.(.*)=blk.\1.\2' --json
 
 Tensors are found by their names, and may have any types and layouts: scales are applied, integers
@@ -45,8 +46,8 @@ are compared as integers, other numbers exactly as well, and A is what the figur
 measured against. NaN is the same as NaN, -0 as +0.
 
 Exit codes: 0 the two are equal; 1 a name, a shape or a value differs, or with --fail-on a limit was
-crossed; 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported;
-130 interrupted.
+crossed; 2 wrong arguments; 3 bad contents of an input; 4 an error of the system; 5 legal but not
+supported; 130 interrupted.
 )";
 
 int CompareInputs(const DiffFlags& flags) {

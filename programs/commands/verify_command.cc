@@ -32,7 +32,8 @@ Examples:
   tensorcast verify Qwen3-8B Qwen3-8B-f16
   tensorcast verify Qwen3-8B-f16
   tensorcast verify Qwen3-8B Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
-  tensorcast verify model.safetensors small.safetensors --to fp8_e5m2 --rule '*.norm.*=bfloat16' --json
+  tensorcast verify model.safetensors small.safetensors --to fp8_e5m2 \
+      --rule '*.norm.*=bfloat16' --json
 
 The flags are those of the conversion. Without --to, --rule and --repack, the request is taken from
 the record that convert --record wrote, or from the types of OUT's tensors; the first line says which.
