@@ -87,7 +87,7 @@ TEST(GgufWeight, AnyStretchIsAsAll) {
 // about as large, as quantisers write them, and of any scales.
 TEST(GgufWeight, CastsOfEveryTargetAreOfTheExactValues) {
   constexpr std::uint64_t kCount = 12 * 1024;
-  constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16};
+  constexpr DataType kCastTo[] = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16};
   std::mt19937_64 random(6);
   for (const GgufBlocks& blocks : AllGgufBlocks()) {
     for (const bool are_alike : {true, false}) {
@@ -107,7 +107,7 @@ TEST(GgufWeight, CastsOfEveryTargetAreOfTheExactValues) {
       std::vector<double> exact(kCount);
       parts.Read(*weight, 0, Rounding::kOdd, exact);
       for (const Target target : Targets()) {
-        for (const DataType to : kTypes) {
+        for (const DataType to : kCastTo) {
           SCOPED_TRACE(std::string(blocks.type) + " to " + std::string(TypeName(to)) + ", " +
                        std::string(TargetName(target)) + (are_alike ? ", alike" : ""));
           CastPlan plan, scalar;

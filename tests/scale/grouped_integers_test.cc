@@ -191,7 +191,7 @@ std::vector<std::uint16_t> HalfScales(std::uint64_t n, bool any, std::uint32_t s
 // Casts by every target are those of the exact values, which the code of each element gives.
 TEST(GroupedIntegers, CastsOfEveryTargetAreOfTheExactValues) {
   constexpr std::uint64_t kRows = 32;
-  constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16};
+  constexpr DataType kCastTo[] = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16};
   for (const Cast16& one :
        {Cast16{4, 2560, 128, false, false, false}, Cast16{4, 2560, 128, true, false, false},
         Cast16{4, 96, 32, true, false, false}, Cast16{4, 112, 16, true, false, false},
@@ -241,7 +241,7 @@ TEST(GroupedIntegers, CastsOfEveryTargetAreOfTheExactValues) {
       if (one.has_biases) exact[i] += half(biases[row * count + group]);
     }
     for (const Target target : Targets()) {
-      for (const DataType to : kTypes) {
+      for (const DataType to : kCastTo) {
         SCOPED_TRACE(std::to_string(one.bits) + " bits, " + std::to_string(one.columns) +
                      " columns in groups of " + std::to_string(one.group) + " to " +
                      std::string(TypeName(to)) + ", " + std::string(TargetName(target)));
