@@ -64,9 +64,8 @@ std::string MeantText(std::string_view pattern, std::span<const std::string> nam
 // The same of the names of these inputs' tensors and weights.
 std::string MeantText(std::string_view pattern, std::span<const Survey* const> inputs);
 
-// Refuses a pattern that matches no tensor of these inputs, and stands at this place
-// ("rules.toml:7:
-// ", or empty): throws files::Error (arguments).
+// Refuses a pattern that matches no tensor of these inputs. `place` is empty, or what the message
+// begins with, such as "rules.toml:7: ". Throws files::Error (arguments).
 [[noreturn]] void RefuseIdle(const std::string& place, const std::string& pattern,
                              std::span<const Survey> inputs);
 

@@ -120,7 +120,7 @@ class SpoolFile final : public ByteSource {
  private:
   std::string label_;
   SpoolOptions options_;
-  std::vector<std::byte> memory_;  // where there is not a directory
+  std::vector<std::byte> memory_;  // if there is no directory
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };
