@@ -126,7 +126,7 @@ static void test_queries(void) {
   } all[] = {{"last_error", last_text, 0},
              {"graph_error", graph_text, 0},
              {"session_error", session_text, 1},
-             {"type_nearest", nearest, sizeof "float16, bfloat16, float32"},
+             {"type_nearest", nearest, sizeof "float16, bfloat16"},
              {"print_value", printed_value, sizeof "0.0"},
              {"targets", targets, 0},
              {"model_value_name", loaded_name, sizeof "x"},
