@@ -91,7 +91,7 @@ std::vector<std::string> NotesOnScales(const formats::OnnxTensorReader& model,
                     " one scale, not one for each row: " + why);
   };
   add(by_opset,
-      "up to opset 12 DequantizeLinear takes no more; "
+      "DequantizeLinear takes only one up to opset 12; "
       "onnx.version_converter.convert_version(model, 13) upgrades the model");
   add(by_use, "without a use as a weight, nothing tells which axis the rows are");
   return notes;

@@ -197,7 +197,7 @@ TEST_F(QuantiseJobs, WhatCannotBeIsRefused) {
   refused(StatusCode::kBadInput, "mxfp8-e5m2 can be measured, not written");
   request.to = DataType::kBfloat16;
   request.layout = "deepseek";
-  refused(StatusCode::kBadInput, "a layout is asked for, and no scaled format");
+  refused(StatusCode::kBadInput, "a layout is asked for without a scaled format");
   request.layout.clear();
   request.to = ScaledFormat::kFp8Block;
   request.rules = {{"wide.*", ScaledFormat::kMxfp4}};

@@ -349,7 +349,7 @@ def check(tool, target, opset, ir_version, dtype, external=False, rule="amax"):
                            "--threads", 1, *flags)
     report = json.loads(said)
     assert (tool.folder / "after.onnx.data").exists() == external, "a data file or none"
-    one_scale = "one scale, not one for each row: DequantizeLinear takes one up to opset 12"
+    one_scale = "one scale, not one for each row: DequantizeLinear takes only one up to opset 12"
     assert (one_scale in notes) == (target.endswith("-row") and opset < 13), notes
     onnx.checker.check_model(after, full_check=True)
     made = onnx.load(after)

@@ -174,7 +174,7 @@ def check_bad_index(tool, folder, weights, layout):
     neighbour.unlink()
     neighbour.symlink_to(folder / "outside.safetensors")
     expect_in(convert(tool, folder / "in" / names[0], folder / "out.safetensors", "--layout", layout,
-                      code=3), names[1], "out of the directory")
+                      code=3), names[1], "outside the directory")
     if (folder / "out.safetensors").exists():
         raise AssertionError("something was written")
 
