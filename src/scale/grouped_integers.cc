@@ -198,7 +198,11 @@ class GroupedRows final : public PackedWeight::Part {
         rows_.order.empty() &&
         (rows_.groups == 1 || (rows_.group >= kLeastCell && std::has_single_bit(rows_.group)));
     if (!is_float_ || !has_lanes) return {};
-    if (!rows_.biases.empty()) return AreBytes() ? std::vector<float>() : rows_.biases;
+    if (!rows_.biases.empty()) {
+      // ComfyUI's have a zero point as well, which is more than lanes take from a code.
+      const bool has_zeros = !rows_.zeros.empty() || rows_.zero != 0;
+      return AreBytes() || has_zeros ? std::vector<float>() : rows_.biases;
+    }
     // Of a scale that is not positive a zero may be negative, which a sum's is not.
     if (has_odd_scales_) return {};
     const core::FpEnvironment environment;

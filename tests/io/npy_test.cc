@@ -158,8 +158,8 @@ std::vector<BadFile> BadNpyFiles() {
        "3 FILE: has 1 element of <U3, 12 bytes, from offset 128, but only 1 follow; the file is "
        "cut short"},
       {"a billion strings in no byte", Npy(NpyDict("<U0", "(1000000000,)")),
-       "3 FILE: has 1000000000 elements of <U0, 0 bytes, from offset 128; of strings without a "
-       "character at most 1000000 are read"},
+       "3 FILE: has 1000000000 elements of <U0, 0 bytes, from offset 128; at most 1000000 strings "
+       "without a character are read"},
       {"complex", Of("<c8"),
        "5 FILE: has the dtype \"<c8\": complex numbers are not cast; save .real and .imag "
        "apart"},

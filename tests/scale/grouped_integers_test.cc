@@ -197,6 +197,7 @@ TEST(GroupedIntegers, CastsOfEveryTargetAreOfTheExactValues) {
         Cast16{4, 96, 32, true, false, false}, Cast16{4, 112, 16, true, false, false},
         Cast16{4, 2100, 2100, true, false, false}, Cast16{4, 320, 64, false, true, false},
         Cast16{4, 320, 64, true, false, true}, Cast16{4, 320, 64, false, true, true},
+        Cast16{4, 320, 64, true, true, false}, Cast16{8, 384, 128, true, true, false},
         Cast16{4, 120, 24, true, false, false}, Cast16{8, 384, 128, true, false, false},
         Cast16{8, 384, 128, false, true, false}, Cast16{2, 320, 32, true, false, false},
         Cast16{3, 320, 32, true, false, false}, Cast16{6, 320, 64, false, true, false}}) {
