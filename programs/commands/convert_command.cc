@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -313,6 +314,12 @@ bool Record(const ConvertFlags& flags, const PlanState& state, const convert::Ru
     SayLine(fmt::format("interrupted; {} is written, its record is not",
                         words::PathText(state.files.front().output)));
     return false;
+  } catch (const std::bad_alloc&) {
+    const std::string& output = state.files.front().output;
+    throw Error(
+        ErrorKind::kSystem,
+        fmt::format("out of memory; {} is written, its record is not", words::PathText(output)),
+        output);
   }
   progress.Clear();
   ExitOnInterrupts(Leaves::kOutput);
@@ -403,8 +410,14 @@ int Convert(const ConvertFlags& given) {
     summary.output = "stdout";
   }
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  Report(flags, summary);
-  if (!flags.cast.quiet) SayWritten(summary);
+  try {
+    Report(flags, summary);
+    if (!flags.cast.quiet) SayWritten(summary);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::kSystem,
+                flags.record ? "out of memory; the output is written, its record is not"
+                             : "out of memory; the output is written, its report is cut short");
+  }
   const std::string beside = convert::RecordPath(state.files.front().output);
   if (!flags.record && !flags.cast.quiet && files::IsFile(beside)) {
     SayNote(fmt::format("{} is the record of what stood there before; --record writes a new one",

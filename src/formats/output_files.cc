@@ -4,12 +4,25 @@
 #include "formats/output_files.h"
 
 #include <cstddef>
+#include <new>
+#include <string>
 
 #include "files/error.h"
 
 namespace tensorcast::formats {
 
 using files::Error;
+
+namespace {
+
+// What an error at the file with that index, which is not the first, does not undo.
+std::string WrittenBefore(const OutputFiles& files, std::size_t i) {
+  return "; written before it, and complete: " + words::PathText(files.front().first) +
+         (i == 1 ? "" : " to " + words::PathText(files[i - 1].first)) +
+         "; the others are as they were";
+}
+
+}  // namespace
 
 void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
                files::StagingDirectory* staging) {
@@ -24,12 +37,12 @@ void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
       files[i].second->Commit();
     } catch (const Error& error) {
       if (i == 0) throw;
-      throw Error(error.kind(),
-                  std::string(error.what()) +
-                      "; written before it, and complete: " + words::PathText(files.front().first) +
-                      (i == 1 ? "" : " to " + words::PathText(files[i - 1].first)) +
-                      "; the others are as they were",
-                  Remedy::kNone, error.subject(), error.system_error());
+      throw Error(error.kind(), error.what() + WrittenBefore(files, i), Remedy::kNone,
+                  error.subject(), error.system_error());
+    } catch (const std::bad_alloc&) {
+      if (i == 0) throw;
+      throw Error(core::ErrorKind::kSystem, "out of memory" + WrittenBefore(files, i),
+                  files[i].first);
     }
   }
   if (staging != nullptr && !files.empty()) staging->SyncNames(files.front().first);

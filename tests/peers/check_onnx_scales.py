@@ -410,7 +410,7 @@ def check_named(tool):
     _, notes = tool.run("convert", before, "-o", after, "--rule", "embedding=int8-row", "--rule",
                         "both=fp8-row", "--rule", "small=int8-row", "--rule", "matmul=fp8-tensor",
                         "--rule", "batched=float16", "--force", "--json")
-    assert "2 tensors have one scale, not one for each row: no use as a weight" in notes, notes
+    assert ("2 tensors have one scale, not one for each row: without a use as a weight" in notes), notes
     onnx.checker.check_model(after, full_check=True)
     makers = _makers(onnx.load(after))
     axes = {name: [a.i for a in makers[name].attribute]
