@@ -314,12 +314,6 @@ bool Record(const ConvertFlags& flags, const PlanState& state, const convert::Ru
     SayLine(fmt::format("interrupted; {} is written, its record is not",
                         words::PathText(state.files.front().output)));
     return false;
-  } catch (const std::bad_alloc&) {
-    const std::string& output = state.files.front().output;
-    throw Error(
-        ErrorKind::kSystem,
-        fmt::format("out of memory; {} is written, its record is not", words::PathText(output)),
-        output);
   }
   progress.Clear();
   ExitOnInterrupts(Leaves::kOutput);
@@ -410,21 +404,20 @@ int Convert(const ConvertFlags& given) {
     summary.output = "stdout";
   }
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const bool records_now = flags.record && !flags.work.IsGiven();  // work has written its own
   try {
     Report(flags, summary);
     if (!flags.cast.quiet) SayWritten(summary);
+    const std::string beside = convert::RecordPath(state.files.front().output);
+    if (!flags.record && !flags.cast.quiet && files::IsFile(beside)) {
+      SayNote(fmt::format("{} is the record of what stood there before; --record writes a new one",
+                          words::PathText(beside)));
+    }
+    if (records_now && !Record(flags, state, settings, summary, progress)) return kExitInterrupted;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorKind::kSystem,
-                flags.record ? "out of memory; the output is written, its record is not"
-                             : "out of memory; the output is written, its report is cut short");
-  }
-  const std::string beside = convert::RecordPath(state.files.front().output);
-  if (!flags.record && !flags.cast.quiet && files::IsFile(beside)) {
-    SayNote(fmt::format("{} is the record of what stood there before; --record writes a new one",
-                        words::PathText(beside)));
-  }
-  if (flags.record && !flags.work.IsGiven() && !Record(flags, state, settings, summary, progress)) {
-    return kExitInterrupted;
+                records_now ? "out of memory; the output is written, its record is not"
+                            : "out of memory; the output is written, its report is cut short");
   }
   report.Write(ReportOf(summary,
                         [&](const std::vector<std::string>& more) {
