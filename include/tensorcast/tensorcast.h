@@ -130,7 +130,8 @@ enum { /* what the caller can ask for to lift a refusal */
        TENSORCAST_REMEDY_MATCH_CHOSEN = 10,   /* ... a pattern that chooses tensors */
        TENSORCAST_REMEDY_MATCH_EXCLUDED = 11, /* ... a pattern that leaves tensors out */
        TENSORCAST_REMEDY_MATCH_NAMES = 12,    /* ... a pattern whose place the text says */
-       TENSORCAST_REMEDY_CHOOSE_ROOT = 13     /* choose one of a torch file's dicts */
+       TENSORCAST_REMEDY_CHOOSE_ROOT = 13,    /* choose one of a torch file's dicts */
+       TENSORCAST_REMEDY_MATCH_SELECTED = 14  /* replace a pattern that says what is written */
 };
 
 /* One sentence in English for a status; "unknown status" for an unknown number. */

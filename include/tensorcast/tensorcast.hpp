@@ -115,8 +115,9 @@ enum class Remedy : std::int32_t {
   kMatchRule = 9,
   kMatchChosen = 10,
   kMatchExcluded = 11,
-  kMatchNames = 12,  // ... or says where such a pattern stands.
-  kChooseRoot = 13,  // choose one of a torch file's dicts
+  kMatchNames = 12,     // ... or says where such a pattern stands.
+  kChooseRoot = 13,     // choose one of a torch file's dicts
+  kMatchSelected = 14,  // as kMatchChosen, of a pattern that says which tensors are written
 };
 
 // The outcome of a call: a code with one fixed sentence, and what would lift a refusal.

@@ -12,6 +12,7 @@
 #include "arguments/argument_values.h"
 #include "display/quantities.h"
 #include "files/error.h"
+#include "report/distinct_names.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 
@@ -97,8 +98,10 @@ std::string ProgressDisplay::Line(const convert::Progress& progress, std::size_t
   std::string line = joined();
   const std::size_t taken = TextWidth(line) + 2;
   if (taken + kLeastNameColumns > columns) return line;
-  return line + "  " +
-         Shorten(words::Escape(progress.name), std::min(columns - taken, kNameColumns));
+  const std::string name = words::Escape(progress.name);
+  // As the name of a tensor: the number of its layer is left out last.
+  const report::NamesOfFile of_it = {1, [&](std::size_t) { return name; }};
+  return line + "  " + report::DistinctName(name, std::min(columns - taken, kNameColumns), of_it);
 }
 
 void ProgressDisplay::Show(const convert::Progress& progress) noexcept {

@@ -36,6 +36,7 @@ constexpr RemedyWords kWords[] = {
     {Remedy::kMatchRule, "--rule ", kPatterns},
     {Remedy::kMatchChosen, "--tensor ", kPatterns},
     {Remedy::kMatchExcluded, "--exclude ", kPatterns},
+    {Remedy::kMatchSelected, "--select ", kPatterns},
     {Remedy::kMatchNames, "", kPatterns},
     {Remedy::kChooseRoot, "", ": choose with --root"},
 };
@@ -55,10 +56,7 @@ int ExitCodeOf(core::ErrorKind kind) {
 std::string RefusalText(const files::Error& error) {
   for (const RemedyWords& words : kWords) {
     if (words.remedy != error.remedy()) continue;
-    const std::string_view text = error.what();
-    // Rules and renames say where they stand.
-    const bool is_selected = words.remedy == Remedy::kMatchNames && text.starts_with('\'');
-    return std::string(is_selected ? "--select " : words.before).append(text).append(words.after);
+    return std::string(words.before).append(error.what()).append(words.after);
   }
   return error.what();
 }

@@ -90,7 +90,7 @@ convert::Request RequestOf(const nb::dict& words) {
     request.rules.push_back({FromStr(rule[0]), DestinationOf(rule[1])});
   }
   for (const nb::handle rename : words["rename"]) {
-    request.renames.push_back({FromStr(rename[0]), FromStr(rename[1])});
+    request.renames.push_back({FromStr(rename[0]), FromStr(rename[1]), "in rename="});
   }
   for (const nb::handle text : words["only"]) request.only.push_back(FromStr(text));
   for (const nb::handle text : words["exclude"]) request.excluded.push_back(FromStr(text));

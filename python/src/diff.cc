@@ -32,7 +32,7 @@ DiffRequest DiffRequestOf(const nb::dict& words) {
   request.a = FromStr(words["a"]);
   request.b = FromStr(words["b"]);
   for (const nb::handle rename : words["rename"]) {
-    request.renames.push_back({FromStr(rename[0]), FromStr(rename[1])});
+    request.renames.push_back({FromStr(rename[0]), FromStr(rename[1]), "in rename="});
   }
   for (const nb::handle text : words["only"]) request.only.push_back(FromStr(text));
   for (const nb::handle text : words["exclude"]) request.excluded.push_back(FromStr(text));

@@ -59,6 +59,7 @@ std::optional<RemedyWords> WordsOf(Remedy remedy) {
     case Remedy::kMatchRule: return {{"match_rule", "in rules=: ", kPatterns}};
     case Remedy::kMatchChosen: return {{"match_chosen", "in only=: ", kPatterns}};
     case Remedy::kMatchExcluded: return {{"match_excluded", "in exclude=: ", kPatterns}};
+    case Remedy::kMatchSelected: return {{"match_selected", "in select=: ", kPatterns}};
     case Remedy::kMatchNames: return {{"match_names", "", kPatterns}};
     case Remedy::kChooseRoot: return {{"choose_root", "", ": choose with root="}};
   }

@@ -91,7 +91,8 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
   if (request.max_shard_bytes != 0 && !is_directory) {
     throw Error(ErrorKind::kArguments,
                 words::PathText(file.output) +
-                    ": this is written as one file; a size of files is for directories",
+                    ": this is written as one file; a size of files is for a directory, which is "
+                    "written from a directory",
                 file.output);
   }
 }
@@ -112,7 +113,9 @@ std::vector<std::vector<bool>> WrittenOf(const PlanState& state, std::span<const
     written[i] = WrittenTensors(surveys[i], selection.select, matches);
   }
   for (std::size_t i = 0; i < matches.size(); ++i) {
-    if (!matches[i]) RefuseIdle({}, selection.select[i].text(), surveys);
+    if (!matches[i]) {
+      RefuseIdle({}, selection.select[i].text(), surveys, Remedy::kMatchSelected);
+    }
   }
   return written;
 }

@@ -101,13 +101,13 @@ std::string MeantText(std::string_view pattern, std::span<const Survey* const> i
 }
 
 void RefuseIdle(const std::string& place, const std::string& pattern,
-                std::span<const Survey> inputs) {
+                std::span<const Survey> inputs, Remedy remedy) {
   std::vector<const Survey*> surveys;
   for (const Survey& one : inputs) surveys.push_back(&one);
   throw files::Error(core::ErrorKind::kArguments,
                      place + "'" + words::EscapeName(pattern) + "' matches no tensor" +
                          MeantText(pattern, surveys),
-                     Remedy::kMatchNames, pattern);
+                     remedy, pattern);
 }
 
 void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& request) {

@@ -67,7 +67,7 @@ std::string MeantText(std::string_view pattern, std::span<const Survey* const> i
 // Refuses a pattern that matches no tensor of these inputs. `place` is empty, or what the message
 // begins with, such as "rules.toml:7: ". Throws files::Error (arguments).
 [[noreturn]] void RefuseIdle(const std::string& place, const std::string& pattern,
-                             std::span<const Survey> inputs);
+                             std::span<const Survey> inputs, Remedy remedy);
 
 // Throws files::Error (arguments) where a rule or a pattern matches no tensor of any of these
 // inputs.

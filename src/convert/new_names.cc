@@ -145,7 +145,7 @@ void RequireRenamed(std::span<const RequestedRename> requested, const naming::Re
                   idle.from);
     }
   }
-  RefuseIdle(PlaceText(idle), idle.from, surveys);
+  RefuseIdle(PlaceText(idle), idle.from, surveys, Remedy::kMatchNames);
 }
 
 }  // namespace tensorcast::convert

@@ -88,7 +88,8 @@ const Format& OutputFormat(const std::string& path) {
   if (EndsInDivider(path) || (format == nullptr && files::IsDirectory(path))) {
     throw Error(ErrorKind::kArguments,
                 words::PathText(path) + ": a directory is written from a directory " +
-                    "only; name a file: " + JoinedOutputEndings("or"),
+                    "only; give the directory that holds the input, or name a file: " +
+                    JoinedOutputEndings("or"),
                 path);
   }
   if (format == nullptr) {

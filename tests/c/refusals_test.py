@@ -48,7 +48,7 @@ class Refusals(unittest.TestCase):
 
     def test_every_remedy(self):
         # The functions of C take no rules and no patterns that leave tensors out.
-        met = {"none", "match_rule", "match_excluded", "match_names"}
+        met = {"none", "match_rule", "match_excluded", "match_selected", "match_names"}
         for word, (source, output, pattern, subject) in refused_files.CONVERSIONS.items():
             with self.subTest(word):
                 to = refused_files.INT32 if word == "leave_out" else refused_files.FLOAT32

@@ -119,6 +119,7 @@ class Remedies : public Plans {
         request.rules = {{"no*", DataType::kFloat16}};
         request.rules[0].where = "rules.toml:7";
         return {{request, "no*"}};
+      case Remedy::kMatchSelected: request.select = {"no*"}; return {{request, "no*"}};
       case Remedy::kChooseRoot: return {{Asked("two.pt", "out.safetensors"), Path("two.pt")}};
     }
     return std::nullopt;
@@ -140,7 +141,7 @@ TEST_F(Remedies, ComeWithTheirSubject) {
     EXPECT_EQ(last.system_error, status.remedy() == Remedy::kAllowOverwriting ? EEXIST : 0);
     ++met;
   }
-  EXPECT_EQ(met, 13);
+  EXPECT_EQ(met, 14);
 }
 
 TEST_F(Remedies, WhatTheSystemRefuses) {

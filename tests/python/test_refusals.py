@@ -28,6 +28,7 @@ ARGUMENTS = {
     "match_rule": "in rules=: ",
     "match_chosen": "in only=: ",
     "match_excluded": "in exclude=: ",
+    "match_selected": "in select=: ",
     "match_names": "rules.toml:7: ",
     "choose_root": "choose with root=",
 }
@@ -39,18 +40,19 @@ def folder(tmp_path):
     return tmp_path
 
 
-def check(error, folder, word, subject):
+def check(error, folder, word, subject, argument=None):
     assert isinstance(error, tc.Error) and error.remedy == word, str(error)
     assert error.subject == refused_files.subject_in(folder, subject)
     assert isinstance(error.code, int) and error.code > 0
-    assert ARGUMENTS[word] in str(error) and "\n" not in str(error)
+    assert (argument or ARGUMENTS[word]) in str(error) and "\n" not in str(error)
 
 
 def test_every_remedy_has_a_test():
     # The C header's are C++'s (tests/c/constants_test.cc), in the order of their numbers.
     assert _core.remedies == tuple(refused_files.remedies())[1:]
     assert set(_core.remedies) == set(ARGUMENTS)
-    assert set(refused_files.CONVERSIONS) == set(ARGUMENTS) - {"match_rule", "match_excluded", "match_names"}
+    assert set(refused_files.CONVERSIONS) == set(ARGUMENTS) - {
+        "match_rule", "match_excluded", "match_selected", "match_names"}
 
 
 @pytest.mark.parametrize("word", refused_files.CONVERSIONS)
@@ -66,11 +68,12 @@ def test_of_a_conversion(folder, word):
 
 @pytest.mark.parametrize(("word", "asked"), [
     ("match_rule", {"rules": {"nosuch": "float16"}}), ("match_chosen", {"only": ["nosuch"]}),
-    ("match_excluded", {"exclude": ["nosuch"]})])
+    ("match_excluded", {"exclude": ["nosuch"]}), ("match_selected", {"select": ["nosuch"]}),
+    ("match_names", {"rename": {"nosuch": "x"}})])
 def test_patterns_that_match_nothing_say_whose_they_are(folder, word, asked):
     with pytest.raises(tc.ArgumentError) as caught:
         tc.plan(folder / "two.safetensors", folder / "out.safetensors", to="float16", **asked)
-    check(caught.value, folder, word, "nosuch")
+    check(caught.value, folder, word, "nosuch", "in rename=: " if "rename" in asked else None)
     assert caught.value.code == BAD_INPUT
     assert str(caught.value).endswith("'nosuch' matches no tensor (patterns match whole names; "
                                       "list(tensorcast.open(path)) has them)")
