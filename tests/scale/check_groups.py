@@ -47,6 +47,8 @@ def rounded_scale(exact, word):
 
 def codes_by(values, scale, zero, bits):
     last = (1 << bits) - 1
+    above, below = abs(scale.numerator), scale.denominator
+    sign = 1 if scale > 0 else -1
     codes = []
     for value in values:
         if isinstance(value, float) and math.isnan(value):
@@ -54,7 +56,8 @@ def codes_by(values, scale, zero, bits):
         elif isinstance(value, float) and math.isinf(value):
             code = last if (value > 0) == (scale > 0) else 0
         else:
-            code = round(Fraction(value) / scale) + zero  # Python rounds ties to even
+            own, parts = value.as_integer_ratio()
+            code = files.nearest(sign * own * below, parts * above) + zero
         codes.append(min(last, max(0, code)))
     return codes
 
@@ -94,13 +97,14 @@ def mlx_fitted(values, bits, word):
 def error_of(values, codes, scale, zero, bias):
     """The sum of squared errors as every search has it: eight sums of each 1,024, these blocks exactly."""
     total = Fraction(0)
+    # The product is a double; a bias is added to it as doubles are.
+    made_of = {code: float(code * scale) + float(bias) if zero is None else float((code - zero) * scale)
+               for code in set(codes)}
     for begin in range(0, len(values), 1024):
         sums = [0.0] * 8
         for i, (value, code) in enumerate(zip(values[begin:begin + 1024], codes[begin:begin + 1024])):
             if is_finite(value):
-                # The product is a double; a bias is added to it as doubles are.
-                made = float(code * scale) + float(bias) if zero is None else float((code - zero) * scale)
-                difference = float(value) - made
+                difference = float(value) - made_of[code]
                 sums[i % 8] += difference * difference
         pairs = [sums[k] + sums[k + 4] for k in range(4)]
         total += Fraction((pairs[0] + pairs[1]) + (pairs[2] + pairs[3]))

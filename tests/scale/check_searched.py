@@ -53,17 +53,18 @@ def candidates(plain, element, kind, rule):
 
 def error_of(values, element, scale, factor, divides):
     """The sum of squared errors over a cell's finite values: eight sums of each 1,024, these blocks exactly."""
-    total = Fraction(0)
+    total, step, made_of = Fraction(0), scale * factor, {}
     for begin in range(0, len(values), 1024):
         sums = [0.0] * 8
         for i, value in enumerate(values[begin:begin + 1024]):
             if not is_finite(value):
                 continue
-            code = element.encode(Fraction(value) / (scale * factor), value < 0)
-            number = Fraction(element.decode(code))
-            # A product of the code, the scale and a global scale that multiplies is a double.
-            made = float(number * scale * factor) if not divides else float(number * scale) / divides
-            difference = float(value) - made
+            code = element.encode(Fraction(value) / step, value < 0)
+            if code not in made_of:
+                number = Fraction(element.decode(code))
+                # A product of the code, the scale and a global scale that multiplies is a double.
+                made_of[code] = float(number * step) if not divides else float(number * scale) / divides
+            difference = float(value) - made_of[code]
             sums[i % 8] += difference * difference
         pairs = [sums[k] + sums[k + 4] for k in range(4)]
         total += Fraction((pairs[0] + pairs[1]) + (pairs[2] + pairs[3]))

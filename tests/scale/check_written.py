@@ -32,18 +32,23 @@ class Element:
         self.values = [v for v in values if not (isinstance(v, float) and not math.isfinite(v))]
         self.most = self.values[-1]
         self.exponent = floor_log2(self.most)
+        # All of them are whole numbers of the smallest: they are compared as integers.
+        self.unit = Fraction(self.values[1])
+        self.units = [int(Fraction(v) / self.unit) for v in self.values]
 
     def encode(self, quotient, negative):
         """The nearest code, ties to the even one, beyond the range the last."""
-        magnitude = abs(quotient)
-        at = bisect.bisect_left(self.values, magnitude)
-        if at == len(self.values):
+        above = abs(quotient.numerator) * self.unit.denominator
+        below = quotient.denominator * self.unit.numerator
+        whole, rest = divmod(above, below)
+        at = bisect.bisect_right(self.units, whole) if rest else bisect.bisect_left(self.units, whole)
+        if at == len(self.units):
             code = at - 1
-        elif self.values[at] == magnitude or at == 0:
+        elif at == 0:
             code = at
         else:
-            below, above = magnitude - self.values[at - 1], self.values[at] - magnitude
-            code = at - 1 if below < above or (below == above and at % 2) else at
+            twice, middles = 2 * above, (self.units[at - 1] + self.units[at]) * below
+            code = at - 1 if twice < middles or (twice == middles and at % 2) else at
         return code | (1 << (self.bits - 1) if negative else 0)
 
 

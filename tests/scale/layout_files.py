@@ -119,6 +119,12 @@ FORMATS = {"float64": (52, -1022, 1023), "float32": (23, -126, 127), "bfloat16":
            "float16": (10, -14, 15)}
 
 
+def nearest(above, below):
+    """The integer nearest to the quotient of two, the latter positive; ties to even."""
+    whole, rest = divmod(above, below)
+    return whole + (2 * rest > below or 2 * rest == below and whole & 1)
+
+
 def round_to(value, name):
     """The nearest value of a type, ties to even: as a float, which holds them all."""
     if isinstance(value, float):
@@ -126,15 +132,16 @@ def round_to(value, name):
     if value == 0:
         return 0.0
     mantissa, least, most = FORMATS[name]
-    magnitude = abs(value)
-    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    if Fraction(2) ** exponent > magnitude:
+    # In integers, as rationals take ten times as long.
+    above, below = abs(value.numerator), value.denominator
+    exponent = above.bit_length() - below.bit_length()
+    if below << max(exponent, 0) > above << max(-exponent, 0):
         exponent -= 1
-    unit = Fraction(2) ** (max(exponent, least) - mantissa)
-    rounded = round(magnitude / unit) * unit  # Python rounds ties to even
-    if rounded >= Fraction(2) ** (most + 1):
+    unit = max(exponent, least) - mantissa  # the power of two
+    units = nearest(above << max(-unit, 0), below << max(unit, 0))
+    if units.bit_length() + unit > most + 1:
         return math.copysign(math.inf, _sign(value))
-    return math.copysign(float(rounded), _sign(value))
+    return math.copysign(math.ldexp(units, unit), _sign(value))
 
 
 # --------------------------------------------------------------------------------- files
