@@ -112,6 +112,18 @@ def check_tensor_asked_for(page, path):
         assert 0 <= box[0] and box[1] <= box[2], (screen, box)
 
 
+def check_largest_value(page, path):
+    """A value beyond a type's range is shown also if the sample has not got it."""
+    page.open(address(path))
+    sample = "{sampled: 1024, zeros: 0, notFinite: 0, first: -7, counts: [512, 512]}"
+    e4m3 = "[2 ** -9, 2 ** -6, 448]"
+    assert page.run(f"sharesOf({sample}, {e4m3}, 900)") == [0, 0.5, 0.5, 0.5 / 1024]
+    assert page.run(f"sharesOf({sample}, {e4m3}, 448)") == [0, 0.5, 0.5, 0]
+    bars = f"[...histogramOf({sample}, ['float8e4m3fn', false, {e4m3}], AMAX).querySelectorAll('rect > title')].map((t) => t.parentNode.getAttribute('class'))"
+    assert page.run(bars.replace("AMAX", "900")) == ["sub", "in", "out"]
+    assert page.run(bars.replace("AMAX", "0.01")) == ["sub", "in"]
+
+
 def check_heat_map(page, path):
     """A cell for each layer and kind, coloured in order of SNR; Enter shows its tensor."""
     data, _ = read_page(path)
@@ -192,6 +204,7 @@ def main():
         check_screens(page, path, arguments.pictures)
         check_table(page, path)
         check_tensor_asked_for(page, path)
+        check_largest_value(page, path)
         check_heat_map(page, path)
         check_hostile(page, hostile)
         for command in (("loss", model, "--to", "bfloat16,mxfp4,float8e4m3fn"), ("diff", model, tool.folder / "out.safetensors")):
