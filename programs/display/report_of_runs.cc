@@ -298,7 +298,8 @@ RunReport ReportOf(const VerificationSummary& summary) {
   report.rows = found.faulty.size();
   report.facts = {{"Tensors", RoundedCount(found.tensors), "were made again"},
                   {"Compared", BytesText(found.bytes), "bit by bit"},
-                  {"Not right", fmt::format("{}", found.faulty.size()), "tensors"},
+                  {"Not right", fmt::format("{}", found.faulty.size()),
+                   found.faulty.size() == 1 ? "tensor" : "tensors"},
                   {"Other files", fmt::format("{}", found.files.size()), "not right"}};
   if (summary.plan == nullptr) report.facts.front().remark = "held against the record";
   report.notes.push_back({found.IsRight() ? Tone::kGood : Tone::kBad, VerdictText(summary)});

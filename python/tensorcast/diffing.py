@@ -38,6 +38,14 @@ class DiffSide:
     bytes: int
 
 
+_WORDS = {"only_in_a": "only in A", "only_in_b": "only in B", "shape": "other shape", "values": "other values"}
+
+
+def _words(kind: str) -> str:
+    """A `TensorDiff.kind` in the words of the tool's table."""
+    return _WORDS.get(kind, kind.replace("_", " "))
+
+
 @dataclass(frozen=True)
 class TensorDiff:
     """How a tensor of A compares with that of B.
@@ -124,18 +132,18 @@ class Diff:
         return tables.frame(columns, "name")
 
     def _told(self) -> str:
-        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        counts = ", ".join(f"{count} {_words(kind)}" for kind, count in self.counts.items())
         return f"{'equal' if self.equal else 'not equal'}: {counts or 'no tensor'}"
 
     def _repr_html_(self) -> str:
-        titles = ["tensor", "", "A", "B", "shape", ">elements", ">different", ">max abs error", ">SNR"]
+        titles = ["tensor", "kind", "A", "B", "shape", ">elements", ">different", ">max abs error", ">SNR"]
 
         def row(one: TensorDiff) -> list[Any]:
             a, b, loss = one.a, one.b, one.loss
             types = [None if side is None else side.layout or side.type or side.dtype for side in (a, b)]
             shapes = [side.shape for side in (a, b) if side is not None]
-            shape = shapes[0] if len({*shapes}) == 1 else " and ".join(map(str, shapes))
-            return [tables.Name(one.name), one.kind.replace("_", " "), *types, shape, one.elements, one.different,
+            shape = shapes[0] if len({*shapes}) == 1 else " → ".join(" × ".join(map(str, each)) or "scalar" for each in shapes)
+            return [tables.Name(one.name), _words(one.kind), *types, shape, one.elements, one.different,
                     *((None, None) if loss is None else (loss.max_abs_error, tables.Decibels(loss.snr_db)))]
 
         return tables.page(tables.table(self._told(), titles, map(row, self.tensors), len(self.tensors)),

@@ -58,7 +58,11 @@ class Explanation:
     others: list[dict[str, Any]] = field(hash=False)
 
     def _repr_html_(self) -> str:
-        rows = [(each.name.replace("_", " "), str(getattr(self, each.name))) for each in fields(self)
+        def text(name: str) -> str:
+            value = getattr(self, name)
+            return f"0x{value:X}" if name in ("code", "below", "above") and isinstance(value, int) else str(value)
+
+        rows = [(each.name.replace("_", " "), text(each.name)) for each in fields(self)
                 if each.name not in ("to_type", "others")]
         return tables.page(tables.facts(self.to_type, rows))
 

@@ -19,7 +19,7 @@ from .choosing import Patterns, chosen
 from .errors import ArgumentError, KindError
 from .histograms import Exponents
 from .loss import LossReport
-from .signatures import CastOptions, Packed
+from .signatures import CastOptions, Framework, Packed
 from .types import TypeLike, type_name
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Tensors(Mapping[str, Any]):
             made = reading.as_it_is(self._opened.core, self._find(name, None, False), self._opened.place)
             if made is not None:
                 return made
-        check_options(options, "get", Tensors.get_tensor, CAST_OPTIONS)
+        check_options(options, "get_tensor", Tensors.get_tensor, CAST_OPTIONS)
         number = None if to is None else _core.type_number(to)
         for model in (out, like):
             number = arrays.type_of(model) if number is None and model is not None else number
@@ -332,7 +332,7 @@ class TensorFile(Tensors):
      [448 -1]]
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, framework: str = "np", device: Any = None,
+    def __init__(self, path: str | os.PathLike[str], *, framework: Framework = "np", device: Any = None,
                  select: Patterns = (), exclude: Patterns = (), mmap: bool = True,
                  assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
                  storage_options: Mapping[str, Any] | None = None) -> None:
@@ -424,7 +424,7 @@ class TensorFile(Tensors):
 
 
 @says_nearest
-def open(path: str | os.PathLike[str], *, framework: str = "np", device: Any = None, select: Patterns = (),
+def open(path: str | os.PathLike[str], *, framework: Framework = "np", device: Any = None, select: Patterns = (),
          exclude: Patterns = (), mmap: bool = True, assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
          storage_options: Mapping[str, Any] | None = None) -> TensorFile:
     """Opens a file of tensors, or a checkpoint's directory, and reads only its header.

@@ -13,7 +13,7 @@ from . import _core, arrays, files
 from .arguments import CAST_OPTIONS, check_options, flag
 from .choosing import Patterns, chosen
 from .progress import Progress, shown
-from .signatures import CastOptions
+from .signatures import CastOptions, Framework
 from .types import STRING, TypeLike
 
 
@@ -22,7 +22,7 @@ def is_cast(number: int, all_types: bool) -> bool:
     return number != 0 and number != STRING and (all_types or _core.type_row(number)["kind"] == "float")
 
 
-def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: str = "np", device: Any = None,
+def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: Framework = "np", device: Any = None,
               select: Patterns = (), exclude: Patterns = (), all_types: bool = False, ignore_scales: bool = False,
               threads: int | None = None, mmap: bool = True, assume_type: TypeLike | None = None,
               allow_hard_links: bool = False, root: str | None = None,

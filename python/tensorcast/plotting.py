@@ -195,9 +195,10 @@ def _shade(ax: Axes, one: Window, found: Exponents, low: float, high: float) -> 
                                               (limit, high, _COLOURS["lost"], "beyond", beside.beyond)):
         if begin < end:
             ax.axvspan(begin, end, color=colour, alpha=0.16, linewidth=0, zorder=0)
-            least = "≥ " if words == "beyond" else ""  # the power in which the range ends counts as held
-            share = f"\n{least}{tables.share_text(number / found.elements)}" if number else ""
-            ax.annotate(words + share, ((begin + end) / 2, 1), xycoords=("data", "axes fraction"), xytext=(0, -4),
+            share = tables.share_text(number / found.elements) if number else ""
+            if number and words == "beyond":  # at least: the power in which the range ends counts as held
+                share = "> 0 %" if share.startswith("<") else "≥ " + share
+            ax.annotate(f"{words}\n{share}".rstrip(), ((begin + end) / 2, 1), xycoords=("data", "axes fraction"), xytext=(0, -4),
                         textcoords="offset points", ha="center", va="top", fontsize="small")
 
 

@@ -26,6 +26,7 @@ Keep = Literal["small", "norms", "embeddings", "head", "packed"]
 ScaleRule = Literal["amax", "pow2", "up", "round", "ocp", "mse", "mse-fine", "four-over-six"]
 RepackLayout = Literal["compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss", "gguf"]
 Group = Literal[32, 64, 128, "channel"]
+Framework = Literal["np", "numpy", "pt", "torch", "pytorch", "jax", "flax"]
 Resume = bool | Literal["strict"]
 
 # ------------------------------------------------------------------------------ kinds of arrays

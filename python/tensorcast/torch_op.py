@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _core, arrays
 from .errors import ArgumentError, UnsupportedError
+from .types import STRING
 
 try:
     torch: Any = importlib.import_module("torch")  # by name: type checkers need no torch
@@ -30,6 +31,8 @@ _SCHEMA = """cast(Tensor x, str to, *, bool saturate=True, str round_mode="up", 
 
 def _dtype(number: int) -> Any:
     """The dtype that torch's result of a type has."""
+    if number == STRING:
+        raise UnsupportedError("torch has no strings: cast a numpy array")
     name = _core.type_dtype(number).name + ("_x2" if number == _FLOAT4 else "")
     if name.startswith("float6_"):  # torch has none: these are codes
         return torch.uint8

@@ -226,6 +226,7 @@ def transforms(tc, tct, torch):
     assert tct.cast(torch.empty(3, device="meta"), "int8").device.type == "meta"
     for call, error, words in ((lambda: tct.cast(x.numpy(), "int8"), TypeError, "x must be a torch.Tensor"),
                                (lambda: tct.cast(x, torch.int1), ValueError, "int2, int4"),
+                               (lambda: tct.cast(x, "string"), ValueError, "torch has no strings"),
                                (lambda: tct.cast(x, "int8", round_mode="even"), ValueError, "round_mode"),
                                (lambda: tct.cast(x[:, :5], "float4_e2m1fn"), ValueError, "odd"),
                                (lambda: tct.cast(torch.ones(2, dtype=torch.complex64), "int8"), TypeError, "complex64")):

@@ -99,6 +99,31 @@ def check_table(page, path):
     assert page.run("document.getElementById('detail').childElementCount") == 0
 
 
+def check_tensor_asked_for(page, path):
+    """#tensor=NAME opens that tensor, and what it opens is in sight."""
+    data, _ = read_page(path)
+    name = data["names"][-1]
+    for screen, size in _SCREENS.items():
+        page.size(*size)
+        page.open("about:blank", ready="true")
+        page.open(address(path) + "#tensor=" + name)
+        assert page.run("document.querySelector('#detail .head .name').textContent") == name
+        box = page.run("(({top, bottom}) => [top, bottom, innerHeight])(document.querySelector('#detail .head').getBoundingClientRect())")
+        assert 0 <= box[0] and box[1] <= box[2], (screen, box)
+
+
+def check_largest_value(page, path):
+    """A value beyond a type's range is shown also if the sample has not got it."""
+    page.open(address(path))
+    sample = "{sampled: 1024, zeros: 0, notFinite: 0, first: -7, counts: [512, 512]}"
+    e4m3 = "[2 ** -9, 2 ** -6, 448]"
+    assert page.run(f"sharesOf({sample}, {e4m3}, 900)") == [0, 0.5, 0.5, 0.5 / 1024]
+    assert page.run(f"sharesOf({sample}, {e4m3}, 448)") == [0, 0.5, 0.5, 0]
+    bars = f"[...histogramOf({sample}, ['float8e4m3fn', false, {e4m3}], AMAX).querySelectorAll('rect > title')].map((t) => t.parentNode.getAttribute('class'))"
+    assert page.run(bars.replace("AMAX", "900")) == ["sub", "in", "out"]
+    assert page.run(bars.replace("AMAX", "0.01")) == ["sub", "in"]
+
+
 def check_heat_map(page, path):
     """A cell for each layer and kind, coloured in order of SNR; Enter shows its tensor."""
     data, _ = read_page(path)
@@ -123,7 +148,11 @@ def check_heat_map(page, path):
 
 
 def check_hostile(page, path):
-    """Names are text, whatever they say; nothing is asked for from anywhere."""
+    """Names are text, whatever they say, and widen no page; nothing is asked for from anywhere."""
+    page.size(*_SCREENS["phone"])
+    page.open(address(path))
+    assert page.run(browser.WIDER) == [], page.run(browser.WIDER)
+    page.size(*_SCREENS["desk"])
     page.open(address(path))
     assert not page.errors() and page.run("document.title").startswith("convert: "), page.run("document.title")
     assert page.run("document.querySelectorAll('script').length") == 2 and page.run("document.images.length") == 0
@@ -174,6 +203,8 @@ def main():
             arguments.pictures.mkdir(parents=True, exist_ok=True)
         check_screens(page, path, arguments.pictures)
         check_table(page, path)
+        check_tensor_asked_for(page, path)
+        check_largest_value(page, path)
         check_heat_map(page, path)
         check_hostile(page, hostile)
         for command in (("loss", model, "--to", "bfloat16,mxfp4,float8e4m3fn"), ("diff", model, tool.folder / "out.safetensors")):

@@ -176,6 +176,8 @@ def test_plot_exponents():
     # Zero up to half of the least, 2^-10; subnormal up to 2^-6; beyond from 448 on.
     assert [end for _, end in spans[:2]] == [-10, -6] and math.isclose(spans[2][0], math.log2(448))
     assert [each.get_text() for each in ax.texts] == ["→ zero\n16.7 %", "subnormal", "beyond\n≥ 16.7 %"]
+    one_beyond = tc.plot_exponents(np.float32([*[1] * 9999, 1000]), "float8_e4m3fn")
+    assert "beyond\n> 0 %" in [each.get_text() for each in one_beyond.texts]
     several = tc.plot_exponents(tc.exponents(x), ["float16", "int8"])
     assert [each.get_text() for each in several.texts] == ["float16: 16.7 % zero", "int8: 33.3 % zero, 16.7 % beyond"]
     assert len(tc.plot_exponents(x).texts) == 7

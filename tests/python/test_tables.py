@@ -190,7 +190,9 @@ def test_plans_and_files_as_frames(tmp_path):
     np.savez(tmp_path / "c.npz", w=np.ones((3, 2), np.float32), other=np.arange(4))
     diff = tc.diff(tmp_path / "a.npz", tmp_path / "c.npz")
     frame, rows = diff.to_frame(), {row[0]: row for row in shown(diff).rows}
-    assert rows["w"][1:5] == ["shape", "float32", "float32", "(2, 3) and (3, 2)"] and rows["ids"][1:5] == ["only in a", "int64", "–", "4"]
+    assert rows["w"][1:5] == ["other shape", "float32", "float32", "2 × 3 → 3 × 2"] and rows["ids"][1:5] == ["only in A", "int64", "–", "4"]
+    assert "not equal: 2 only in A, 1 only in B, 1 other shape" in " ".join(shown(diff).texts)
+    assert ["code", "0x3DCD"] in shown(tc.explain(0.1, "bfloat16")).rows
     assert frame.loc["w", ["shape_a", "shape_b"]].tolist() == [(2, 3), (3, 2)] and frame.kind["other"] == "only_in_b"
     assert set(tc.Losses().to_frame().columns) == set(tc.loss([1.0], "int8").to_frame().columns)
 

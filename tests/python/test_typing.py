@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tensorcast as tc
-from tensorcast import _core, signatures, types
+from tensorcast import _core, frameworks, signatures, types
 
 CALLS = pathlib.Path(__file__).with_name("typed_calls.py")
 
@@ -77,6 +77,7 @@ def test_every_word_of_a_signature_is_taken(tmp_path):
         with pytest.raises(tc.ArgumentError, match=option):
             tc.cast(np.ones(1), "float16", **{option: "other"})
     np.savez(tmp_path / "a.npz", w=np.ones((64, 256), np.float32))
+    assert set(typing.get_args(signatures.Framework)) == set(frameworks._NAMES)
     for word in typing.get_args(signatures.Keep):
         tc.plan(tmp_path / "a.npz", tmp_path / "b.npz", to="float16", keep=[word])
     for word in typing.get_args(types.ScaledFormat):

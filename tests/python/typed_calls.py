@@ -69,6 +69,7 @@ tc.plot_loss(losses, most=3).set_title("What float8 costs")
 tc.plot_exponents(x, ["bf16", np.float16])
 infos: list[tc.TensorInfo] = tc.inspect("a")
 tc.plan("a", "b", rules=[("a", "bf16"), ("b", np.float16)], scale_rule="mse", group=32).run(overwrite=True)
+tc.load_file("a", "bf16", framework="pt")["w"].tolist()
 with tc.open("a") as file:
     assert_type(file.get_tensor("w", loss=True, packed="in"), tuple[Any, tc.LossReport])
 tc.explain("1", "e8m0", round_mode="nearest")
@@ -92,5 +93,7 @@ tc.plan("a", "b").run(progress="yes")  # wrong: progress|"run"
 tc.plot_loss(x)  # wrong: plot_loss|losses
 tc.plan("a", "b", keep=["norm"])  # wrong: List item|"keep"
 tc.plan("a", "b", scale_rule="max")  # wrong: scale_rule
+tc.open("a", framework="tf")  # wrong: framework|"open"
+tc.load_file("a", framework="tensorflow")  # wrong: framework|"load_file"
 tc.open("a").get_tensor("w", to="int8", round_mode="even")  # wrong: get_tensor|round_mode
 tc.graph.Graph().cast(tc.graph.Graph().add_input("x", "float32", None), "int8", round_mode="even")  # wrong: round_mode

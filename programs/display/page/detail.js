@@ -81,7 +81,7 @@ function drawDetail(report, i, close) {
       parts.push(make("ul", {class: "shares"}, ...[share("in", normal, "normal"), share("sub", subnormal, "subnormal"),
         share("out", zero, "→ zero"), share("out", beyond, "beyond"), share("zero", counted.zeros / counted.sampled, "zero already")].filter(Boolean)));
     }
-    parts.push(make("p", {class: "small"}, (whole ? "All values counted" : `Counted of ${countText(counted.sampled)} values; the figures above are of all`)
+    parts.push(make("p", {class: "small"}, (whole ? "All values are counted" : `From a sample of ${countText(counted.sampled)} values; the figures above are of all`)
       + (counted.notFinite > 0 ? `; ${countText(counted.notFinite)} are Inf or NaN.` : ".")));
   } else if (report.exponents && !counted && report.names.length > report.histograms) {
     parts.push(make("p", {class: "small"}, `Histograms are in this page for the ${report.histograms.toLocaleString("en")} worst tensors; a .json report has all.`));

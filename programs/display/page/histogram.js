@@ -24,6 +24,8 @@ function sharesOf(counted, limits, amax) {
     shares[zone] += n * (1 - beyond);
     shares[3] += n * beyond;
   });
+  // The largest value may not be in the sample: less than one of those that are.
+  if (shares[3] === 0 && amax > limits[2]) shares[3] = 0.5;
   return shares.map((n) => n / counted.sampled);
 }
 
@@ -33,20 +35,23 @@ function exponentsOf(report, row) {
   return {sampled: list[0], zeros: list[1], notFinite: list[2], first: list[3], counts: list.slice(4)};
 }
 
-// The drawing: bars for binades, and the target's zones behind them. `target`: [name, is scaled, limits].
+// The drawing: bars for binades, and the target's zones behind them. `target`: [name, is scaled, limits]. The
+// binade of the largest value has one also if the sample has none of it.
 function histogramOf(counted, target, amax) {
   const width = 480, height = 190, top = 22, bottom = 22;
   const shift = target && target[1] && amax > 0 ? Math.log2(target[2][2]) - Math.log2(amax) : 0;
   const zones = target ? zonesOf(target[2], shift) : null;
-  let low = counted.first, high = counted.first + counted.counts.length;
+  const counts = [...counted.counts], largest = amax > 0 && amax < Infinity ? Math.floor(Math.log2(amax)) : -Infinity;
+  while (counts.length <= largest - counted.first) counts.push(0);
+  let low = counted.first, high = counted.first + counts.length;
   if (zones) {
     low = Math.max(Math.min(low, Math.floor(zones.zero) - 2), low - 24);
     high = Math.min(Math.max(high, Math.ceil(zones.limit) + 1), high + 12);
   }
   const x = (exponent) => (exponent - low) / (high - low) * width;
-  const most = Math.max(...counted.counts);
-  const y = (n) => height - bottom - (n === 0 ? 0 : Math.max(1.5, n / most * (height - top - bottom)));
-  const label = `Histogram of exponents, from ${powerText(counted.first)} to ${powerText(counted.first + counted.counts.length)}`;
+  const most = Math.max(...counts);
+  const y = (n) => height - bottom - Math.max(1.5, n / most * (height - top - bottom));
+  const label = `Histogram of exponents, from ${powerText(counted.first)} to ${powerText(counted.first + counts.length)}`;
   const drawing = make("svg", {class: "histogram", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
   const clamp = (at) => Math.max(0, Math.min(width, x(at)));
   const zone = (kind, from, to, text) => {
@@ -63,12 +68,14 @@ function histogramOf(counted, target, amax) {
     zone(null, zones.subnormal, zones.limit, "normal");
     zone("zone-out", zones.limit, high, "beyond");
   }
-  counted.counts.forEach((n, k) => {
-    if (n === 0) return;
-    const exponent = counted.first + k, kind = zones ? ["out", "sub", "in", "out"][zoneOf(exponent, zones)] : "in";
+  counts.forEach((n, k) => {
+    const exponent = counted.first + k;
+    if (n === 0 && exponent !== largest) return;
+    const kind = zones ? ["out", "sub", "in", "out"][zoneOf(exponent, zones)] : "in";
     const bar = make("rect", {class: kind, x: x(exponent) + 0.6, width: Math.max(1, x(exponent + 1) - x(exponent) - 1.2),
                               y: y(n), height: height - bottom - y(n)});
-    bar.append(make("title", {}, `${powerText(exponent)} to ${powerText(exponent + 1)}: ${shareText(n, counted.sampled)}`));
+    bar.append(make("title", {}, `${powerText(exponent)} to ${powerText(exponent + 1)}: `
+      + (n === 0 ? "the largest value, not in the sample" : shareText(n, counted.sampled))));
     drawing.append(bar);
   });
   drawing.append(make("line", {class: "axis", x1: 0, x2: width, y1: height - bottom, y2: height - bottom}));

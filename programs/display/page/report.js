@@ -15,7 +15,7 @@ function drawHead(report) {
   const title = byId("title");
   title.append(make("bdi", {}, report.from || report.to));
   if (report.from && report.to) {
-    title.append(make("span", {class: "arrow"}, report.command === "diff" ? "and" : "→"), make("bdi", {}, report.to));
+    title.append(make("span", {class: "arrow"}, report.command === "diff" ? "and" : "→"), make("wbr"), make("bdi", {}, report.to));
   }
   byId("facts").append(...report.facts.map(([label, value, remark]) => make("div", {},
     make("dt", {}, label), make("dd", {class: "value"}, value), make("dd", {class: "remark", title: remark}, make("bdi", {}, remark)))));
@@ -167,7 +167,7 @@ function drawRest(report) {
   });
   const asked = new URLSearchParams(location.hash.slice(1)).get("tensor");  // report.html#tensor=NAME
   const place = asked === null ? -1 : table.view.indexOf(report.names.indexOf(asked));
-  if (place >= 0) { table.choose(place); show(table.view[place]); }
+  if (place >= 0) { table.choose(place); show(table.view[place]); byId("tensors").scrollIntoView(); }
 }
 
 async function start() {
