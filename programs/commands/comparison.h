@@ -18,6 +18,7 @@
 #include "convert/runner.h"
 #include "convert/selection.h"
 #include "convert/sink.h"
+#include "display/notices.h"
 #include "display/tool_json.h"
 #include "formats/tensor_reader.h"
 #include "report/keep_advice.h"
@@ -60,6 +61,7 @@ struct Comparison {
   // they count in the bytes and are not compared.
   std::map<std::size_t, convert::Goal> ruled;
   std::uint64_t data_bytes = 0;  // of the tensors as they are stored
+  std::vector<Notice> notices;
   std::unique_ptr<convert::Sink> sink;
   std::unique_ptr<ComparedTensors> kept;  // null: nothing is
 

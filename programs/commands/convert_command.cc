@@ -379,7 +379,7 @@ int Convert(const ConvertFlags& given) {
   convert::PlanAccess::Set(plan, Decide(flags, settings));
   PlanState& state = *convert::PlanAccess::StateOf(plan);
   progress.Clear();
-  if (!flags.cast.quiet) SayBefore(state);
+  if (!flags.cast.quiet) Say(NoticesOf(state));
   if (!flags.dry_run) CatchInterrupts();
   convert::MeasureTexts(state, flags.force, settings);
   progress.Clear();

@@ -219,19 +219,25 @@ void CountBytes(const std::vector<formats::TensorInfo>& tensors,
 }
 
 // What the user should know before the figures.
-void SayBefore(const convert::Survey& survey, const Decisions& decided,
-               const Comparison& comparison, bool applies_scales) {
+std::vector<Notice> NoticesOf(const convert::Request& request, const convert::Survey& survey,
+                              const Decisions& decided, const Comparison& comparison,
+                              bool applies_scales) {
+  std::vector<Notice> notices;
   const std::string input = words::Escape(survey.path);
-  for (const std::string& note : decided.notes) SayNote(note);
+  for (const convert::IdleRule& idle : decided.idle) {
+    notices.push_back({IdleText(request.rules[idle.rule], idle.why), true});
+  }
+  for (const std::string& note : decided.notes) notices.push_back({note});
   if (!comparison.ruled.empty()) {
-    SayNote(
-        fmt::format("{}: the types that rules give to {} tensors count in the bytes; what these "
-                    "lose is not compared",
-                    input, comparison.ruled.size()));
+    notices.push_back(
+        {fmt::format("{}: the types that rules give to {} tensors count in the bytes; what these "
+                     "lose is not compared",
+                     input, comparison.ruled.size())});
   }
   if (const std::string text = convert::CompanionsText(survey); !text.empty() && !applies_scales) {
-    SayNote(input + ": left alone unless named: " + text);
+    notices.push_back({input + ": left alone unless named: " + text});
   }
+  return notices;
 }
 
 int MeasureLoss(const LossFlags& flags) {
@@ -273,10 +279,8 @@ int MeasureLoss(const LossFlags& flags) {
   SayTexts(flags, tensors, decided.any,
            std::ranges::all_of(comparison.cast_to, [](const TypeSet& set) { return set.none(); }));
   decided.any = {};  // large where there are many tensors, and measuring does not need it
-  for (const convert::IdleRule& idle : decided.idle) {
-    if (!flags.cast.quiet) SayWarning(IdleText(request.rules[idle.rule], idle.why));
-  }
-  if (!flags.cast.quiet) SayBefore(survey, decided, comparison, values.scaled != nullptr);
+  comparison.notices = NoticesOf(request, survey, decided, comparison, values.scaled != nullptr);
+  if (!flags.cast.quiet) Say(comparison.notices);
   std::vector<std::string> inputs = convert::InputPaths(*values.reader, flags.input);
   inputs.push_back(flags.input);
   const ReportFile report(flags.cast.report, flags.replaces_report, std::move(inputs), "");

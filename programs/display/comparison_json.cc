@@ -102,6 +102,7 @@ void CompareForPrograms(const formats::TensorReader& reader, Comparison& compari
     }
   }
   json.EndArray();
+  PrintNotices(comparison.notices, json);
   json.End();
 }
 
@@ -113,6 +114,7 @@ void PrintComparisonJson(const formats::TensorReader& reader, const Comparison& 
     PrintType(reader.contents().tensors, comparison, options, t, comparison.kept->reports[t], json);
   }
   json.EndArray();
+  PrintNotices(comparison.notices, json);
   json.End();
 }
 

@@ -34,7 +34,7 @@ const std::vector<formats::TensorInfo>& TensorsOf(const PlanState& state) {
 
 // Users mistake casts from floating to integer types for quantisation.
 void WarnOfIntegerCasts(const std::vector<formats::TensorInfo>& tensors,
-                        std::span<const Decision> decisions) {
+                        std::span<const Decision> decisions, std::vector<Notice>& notices) {
   std::set<std::string_view> types;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const TypeInfo* from = FindType(tensors[i].type);
@@ -46,10 +46,11 @@ void WarnOfIntegerCasts(const std::vector<formats::TensorInfo>& tensors,
   }
   for (const std::string_view type : types) {
     const TypeInfo* to = FindType(*ParseType(type));
-    SayWarning(
-        fmt::format("a cast to {} is not quantisation: it {} and scales nothing; "
-                    "weights within ±1 become mostly zeros",
-                    type, to->bits < 8 ? "rounds to integers" : "truncates toward zero"));
+    notices.push_back(
+        {fmt::format("a cast to {} is not quantisation: it {} and scales nothing; "
+                     "weights within ±1 become mostly zeros",
+                     type, to->bits < 8 ? "rounds to integers" : "truncates toward zero"),
+         true});
   }
 }
 
@@ -65,21 +66,22 @@ bool WritesConfig(const convert::PlannedFile& file) {
 }
 
 // What transformers makes of a directory that it does not read, or not in every version.
-void SayWhatTransformersReads(const convert::FilePlan& plan) {
+void NoteWhatTransformersReads(const convert::FilePlan& plan, std::vector<Notice>& notices) {
   if (std::ranges::any_of(plan.jobs, IsBareFloat8)) {
-    SayNote(
-        "transformers 5 casts float8 weights without scales to config.json's dtype, or that of "
-        "from_pretrained(..., dtype=torch.bfloat16); transformers 4 cannot compute with them; --to "
-        "fp8-row, fp8-block and the like write scales, and a configuration that it reads");
+    notices.push_back(
+        {"transformers 5 casts float8 weights without scales to config.json's dtype, or that of "
+         "from_pretrained(..., dtype=torch.bfloat16); transformers 4 cannot compute with them; "
+         "--to fp8-row, fp8-block and the like write scales, and a configuration that it reads"});
   }
   const auto noted = std::ranges::find_if(plan.jobs, [](const convert::TensorJob& job) {
     return job.scaled && !job.scaled.dialect->directory_note.empty();
   });
-  if (noted != plan.jobs.end()) SayNote(noted->scaled.dialect->directory_note);
+  const auto note = [&](std::string_view text) { notices.push_back({std::string(text)}); };
+  if (noted != plan.jobs.end()) note(noted->scaled.dialect->directory_note);
   const auto repacked = std::ranges::find_if(plan.jobs, [](const convert::TensorJob& job) {
     return job.repacked != nullptr && !job.repacked->form().dialect->directory_note.empty();
   });
-  if (repacked != plan.jobs.end()) SayNote(repacked->repacked->form().dialect->directory_note);
+  if (repacked != plan.jobs.end()) note(repacked->repacked->form().dialect->directory_note);
 }
 
 }  // namespace
@@ -119,6 +121,7 @@ ConversionSummary SummaryOf(const PlanState& state) {
   summary.output = file.output;
   summary.input_bytes = file.input_bytes;
   summary.options = state.request.cast;
+  summary.notices = NoticesOf(state);
   summary.is_pipeline = std::ranges::any_of(file.plan.config.configurations,
                                             [](const auto& one) { return !one.first.empty(); });
   summary.writes_config = WritesConfig(file);
@@ -168,14 +171,17 @@ std::vector<ComponentSummary> ComponentsOf(const ConversionSummary& summary) {
   return list;
 }
 
-void SayBefore(const PlanState& state) {
+std::vector<Notice> NoticesOf(const PlanState& state) {
+  std::vector<Notice> notices;
   const std::size_t others = state.notes.size() - state.idle_rules.size();
-  for (const std::string& note : std::span(state.notes).first(others)) SayNote(note);
+  for (const std::string& note : std::span(state.notes).first(others)) notices.push_back({note});
   for (const convert::IdleRule& idle : state.idle_rules) {
-    SayWarning(IdleText(state.request.rules[idle.rule], idle.why));
+    notices.push_back({IdleText(state.request.rules[idle.rule], idle.why), true});
   }
-  WarnOfIntegerCasts(TensorsOf(state), state.files.front().plan.decisions);
-  if (WritesConfig(state.files.front())) SayWhatTransformersReads(state.files.front().plan);
+  const convert::PlannedFile& file = state.files.front();
+  WarnOfIntegerCasts(TensorsOf(state), file.plan.decisions, notices);
+  if (WritesConfig(file)) NoteWhatTransformersReads(file.plan, notices);
+  return notices;
 }
 
 void SayWritten(const ConversionSummary& summary) {

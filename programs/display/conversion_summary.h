@@ -14,6 +14,7 @@
 #include "convert/conversion_plan.h"
 #include "convert/exponents.h"
 #include "convert/verification.h"
+#include "display/notices.h"
 #include "display/tool_json.h"
 #include "formats/tensor_info.h"
 #include "report/advice.h"
@@ -68,6 +69,7 @@ struct ConversionSummary {
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
   CastOptions options;
+  std::vector<Notice> notices;
   report::CastTensors cast;                        // in the order of the file
   std::vector<convert::ExponentCounts> exponents;  // of these; empty: none was counted
   std::vector<CastText> texts;
@@ -99,9 +101,9 @@ std::vector<ComponentSummary> ComponentsOf(const ConversionSummary& summary);
 // All but what the run measures and writes. `state` has one file, and outlives the summary.
 ConversionSummary SummaryOf(const convert::PlanState& state);
 
-// What the user should know before the work begins, on stderr: of the input, of what is decided,
-// and of what transformers does not read as it should.
-void SayBefore(const convert::PlanState& state);
+// What the user should know before the work begins: of the input, of what is decided, and of what
+// transformers does not read as it should.
+std::vector<Notice> NoticesOf(const convert::PlanState& state);
 // What was written, and how fast, on stderr.
 void SayWritten(const ConversionSummary& summary);
 

@@ -90,6 +90,7 @@ void PrintLossJson(const ConversionSummary& summary, const TakeText& print) {
   if (!summary.quantization_config.empty()) {
     json.Member("quantization_config", json::JsonOrNull(summary.quantization_config));
   }
+  PrintNotices(summary.notices, json);
   json.Array("limits_crossed", summary.crossed, CrossedJson);
   json.End();
 }

@@ -160,6 +160,7 @@ RunReport ReportOf(const ConversionSummary& summary, const CommandAgain& again) 
     std::string& text = command.empty() ? line.text : line.problem;
     report.notes.push_back({Tone::kPoor, std::move(text), std::move(command)});
   }
+  AddNotices(summary.notices, report);
   if (!summary.reading_hint.empty()) {
     report.notes.push_back(
         {Tone::kPlain, "Read it with: " + summary.reading_hint, summary.reading_code});
@@ -274,6 +275,7 @@ RunReport ReportOf(const formats::TensorReader& reader, const Comparison& compar
                                 .loss = loss};
          }});
   }
+  AddNotices(comparison.notices, report);
   report.tables.push_back(std::move(table));
   report.row = [&reader, &compared](std::size_t i) {
     ReportRow row = RowOf(reader.contents().tensors[i]);

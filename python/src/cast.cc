@@ -24,6 +24,7 @@
 #include "threads.h"
 #include "types.h"
 #include "words/error_text.h"
+#include "words/nearest_names.h"
 
 namespace nb = nanobind;
 
@@ -194,10 +195,13 @@ void SetWord(CastOption option, std::string_view word, CastOptions* options) {
   if (SetCastOption(option, word, options)) return;
   std::string line = std::string(CastOptionName(option)) + " must be one of";
   std::string_view separator = " ";
+  std::vector<std::string> values;
   for (const std::string_view known : CastOptionValues(option)) {
     line.append(separator).append(words::Quoted(known));
     separator = ", ";
+    values.emplace_back(known);
   }
+  line += words::DidYouMean(values, word);
   Raise(ErrorClass::kValue, line);
 }
 

@@ -71,6 +71,7 @@ def small():
     (lambda: tc.cast(X, out=np.zeros(3), like=np.zeros(3)), ValueError, "give one"),
     (lambda: tc.cast(X, "int8", saturate="yes"), TypeError, "saturate must be True or False"),
     (lambda: tc.cast(X, "int8", round_mode="sideways"), ValueError, '"up", "down", "nearest"'),
+    (lambda: tc.cast(X, "int8", round_mode="nearst"), ValueError, '"nearest"; did you mean nearest?'),
     (lambda: tc.cast(X, "int8", integer_overflow=None), ValueError, "integer_overflow must be one of"),
     (lambda: tc.cast(X, "int8", nonsense=1), TypeError, "nonsense"),
     (lambda: tc.cast(X, "int8", threads=-1), ValueError, "threads is -1"),
