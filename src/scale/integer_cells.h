@@ -29,6 +29,10 @@ inline constexpr float kNoOffset = -0.0f;
 // factor as well. Finite ones of up to 2^100 only; where it is not known the answer is no.
 bool AreFloatSums(const float* factors, const float* offsets, std::size_t n, float most);
 
+// The integers of n of GGUF's blocks, one in a byte, with the factors and offsets of their cells.
+using UnpackBlocks = void (*)(const std::byte* blocks, std::size_t n, std::int8_t* codes,
+                              float* factors, float* offsets);
+
 // Lanes that scale integers to what a plan casts to; null: the plan's target has none for it.
 const CellLanes* LanesOfIntegers(const CastPlan& plan);
 
