@@ -60,14 +60,14 @@ HWY_INLINE __m256i PairedBfloat16(__m256 even, __m256 odd) {
 }
 
 // Sixteen codes of a cell. Sums are float32s, so that one rounding is left.
-template <DataType kTo>
+template <DataType kTo, bool kSigned>
 HWY_INLINE void ScaleSixteen(const std::byte* codes, __m256 factor, __m256 offset, std::byte* out) {
   const auto sums = [&](__m256i some) HWY_ATTR {
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(some), factor, offset);
   };
   const auto eight = [&](std::size_t v) HWY_ATTR {
-    const auto* const from = reinterpret_cast<const __m128i*>(codes + 8 * v);
-    return sums(_mm256_cvtepi8_epi32(_mm_loadl_epi64(from)));
+    const __m128i some = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + 8 * v));
+    return sums(kSigned ? _mm256_cvtepi8_epi32(some) : _mm256_cvtepu8_epi32(some));
   };
   if constexpr (kTo == DataType::kFloat32) {
     for (std::size_t v = 0; v < 2; ++v) {
@@ -80,26 +80,34 @@ HWY_INLINE void ScaleSixteen(const std::byte* codes, __m256 factor, __m256 offse
                        _mm256_cvtps_ph(eight(v), kNearest));
     }
   } else {
-    const __m256i pairs =
-        _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
-    const __m256i evens = _mm256_srai_epi32(_mm256_slli_epi32(pairs, 16), 16);
-    StoreWhole(out, PairedBfloat16(sums(evens), sums(_mm256_srai_epi32(pairs, 16))));
+    const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
+    __m256i evens, odds;
+    if constexpr (kSigned) {
+      const __m256i pairs = _mm256_cvtepi8_epi16(some);
+      evens = _mm256_srai_epi32(_mm256_slli_epi32(pairs, 16), 16);
+      odds = _mm256_srai_epi32(pairs, 16);
+    } else {
+      const __m256i pairs = _mm256_cvtepu8_epi16(some);
+      evens = _mm256_and_si256(pairs, _mm256_set1_epi32(0xFF));
+      odds = _mm256_srli_epi32(pairs, 16);
+    }
+    StoreWhole(out, PairedBfloat16(sums(evens), sums(odds)));
   }
 }
 
-template <DataType kTo> struct BytesOfCells {
+template <DataType kTo, bool kSigned> struct BytesOfCells {
   template <class Count> HWY_INLINE void Run(std::size_t i, Count count, std::size_t cell) const {
     constexpr std::size_t kBytes = kTo == DataType::kFloat32 ? 4 : 2;
     const __m256 factor = _mm256_broadcast_ss(factors + cell);
     const __m256 offset = _mm256_broadcast_ss(offsets + cell);
     std::size_t done = 0;
     for (; done + 16 <= count; done += 16) {
-      ScaleSixteen<kTo>(codes + i + done, factor, offset, out + kBytes * (i + done));
+      ScaleSixteen<kTo, kSigned>(codes + i + done, factor, offset, out + kBytes * (i + done));
     }
     if (done == count) return;
     std::byte some[16] = {}, values[16 * kBytes];
     std::memcpy(some, codes + i + done, count - done);
-    ScaleSixteen<kTo>(some, factor, offset, values);
+    ScaleSixteen<kTo, kSigned>(some, factor, offset, values);
     std::memcpy(out + kBytes * (i + done), values, kBytes * (count - done));
   }
   const std::byte* codes;
@@ -193,6 +201,16 @@ template <bool kBfloat16, bool kPacked> struct TablesOfCells {
 };
 
 template <DataType kTo>
+void ScaleBytes(const std::byte* codes, std::size_t n, CodeRange range, const float* factors,
+                const float* offsets, const CellsInOrder& cells, std::byte* out) {
+  if (range == CodeRange::kInt8 || range == CodeRange::kInt4) {
+    ForEachCell(n, cells, BytesOfCells<kTo, true>{codes, factors, offsets, out});
+  } else {
+    ForEachCell(n, cells, BytesOfCells<kTo, false>{codes, factors, offsets, out});
+  }
+}
+
+template <DataType kTo>
 void ScaleIntegersTo(const std::byte* codes, std::size_t n, CodeRange range, const float* factors,
                      const float* offsets, const CellsInOrder& cells, std::byte* out) {
   constexpr bool kBfloat16 = kTo == DataType::kBfloat16;
@@ -202,12 +220,13 @@ void ScaleIntegersTo(const std::byte* codes, std::size_t n, CodeRange range, con
                        TablesOfCells<kBfloat16, true>{numbers, codes, factors, offsets, out});
   }
   // A table is as long as half a cell of 32.
-  if (range != CodeRange::kInt8 && cells.log2_width >= 5) {
+  const bool has_four_bits = range == CodeRange::kInt4 || range == CodeRange::kUint4;
+  if (has_four_bits && cells.log2_width >= 5) {
     const SixteenNumbers<kBfloat16> numbers(0, range == CodeRange::kInt4 ? -8.0f : 8.0f);
     return ForEachCell(n, cells,
                        TablesOfCells<kBfloat16, false>{numbers, codes, factors, offsets, out});
   }
-  ForEachCell(n, cells, BytesOfCells<kTo>{codes, factors, offsets, out});
+  ScaleBytes<kTo>(codes, n, range, factors, offsets, cells, out);
 }
 
 void ScaleIntegers(const std::byte* codes, std::size_t n, CodeRange range, const float* factors,
@@ -217,8 +236,7 @@ void ScaleIntegers(const std::byte* codes, std::size_t n, CodeRange range, const
       return ScaleIntegersTo<DataType::kBfloat16>(codes, n, range, factors, offsets, cells, out);
     case DataType::kFloat16:
       return ScaleIntegersTo<DataType::kFloat16>(codes, n, range, factors, offsets, cells, out);
-    default:
-      return ForEachCell(n, cells, BytesOfCells<DataType::kFloat32>{codes, factors, offsets, out});
+    default: return ScaleBytes<DataType::kFloat32>(codes, n, range, factors, offsets, cells, out);
   }
 }
 

@@ -17,6 +17,7 @@ struct CellLanes;  // scale/cell_lanes.h
 // What codes are; tables are made of those of four bits.
 enum class CodeRange : std::uint8_t {
   kInt8,
+  kUint8,
   kInt4,    // one in a byte
   kUint4,   // one in a byte
   kNibbles  // kUint4, two in a byte; for 16 bits and cells of at least 32, from a whole byte on
