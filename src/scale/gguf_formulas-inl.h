@@ -82,12 +82,21 @@ template <int kCount> void ScaleScales(const std::int8_t* scales, float by, floa
 // Codes of four bits, the low halves of all bytes first; and a fifth bit of each, which stands in
 // the 32 from `high` on.
 template <int kSubtracted> void Nibbles32(const Byte* from, std::int8_t* codes) {
+#if HWY_TARGET == HWY_AVX2
+  const __m128i both = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  const __m128i low_bits = _mm_set1_epi8(15), subtracted = _mm_set1_epi8(kSubtracted);
+  const __m128i high = _mm_and_si128(_mm_srli_epi16(both, 4), low_bits);
+  auto* const to = reinterpret_cast<__m128i*>(codes);
+  _mm_storeu_si128(to, _mm_sub_epi8(_mm_and_si128(both, low_bits), subtracted));
+  _mm_storeu_si128(to + 1, _mm_sub_epi8(high, subtracted));
+#else
   Byte both[16];  // which no code that is written can change
   std::memcpy(both, from, sizeof(both));
   for (int i = 0; i < 16; ++i) codes[i] = static_cast<std::int8_t>((both[i] & 15) - kSubtracted);
   for (int i = 0; i < 16; ++i) {
     codes[16 + i] = static_cast<std::int8_t>((both[i] >> 4) - kSubtracted);
   }
+#endif
 }
 template <int kSubtracted> void FiveBits32(const Byte* high, const Byte* from, std::int8_t* codes) {
   const std::uint32_t bits = TwoBytes(high) | TwoBytes(high + 2) << 16;
