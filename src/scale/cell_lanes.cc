@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "core/kernels.h"
 #include "hwy/highway.h"
@@ -16,6 +17,8 @@
 #if HWY_TARGET != HWY_SCALAR
 #include "scale/byte_look_up-inl.h"
 #include "scale/error_lanes-inl.h"
+#include "scale/float_sums-inl.h"
+#include "scale/gguf_formulas-inl.h"
 #include "scale/gguf_lanes-inl.h"
 #include "scale/half_quotients-inl.h"
 #include "scale/integer_cells-inl.h"
@@ -243,6 +246,16 @@ template <std::size_t kBytes> void Fill(const std::byte* values, std::byte* tabl
   }
 }
 
+#if HWY_TARGET == HWY_AVX2
+constexpr auto kUnpack = formulas::RowsOf([]<class Type>(std::string_view) -> UnpackBlocks {
+  if constexpr (requires { Type::kCell; }) {
+    return &formulas::Unpack<Type>;
+  } else {
+    return nullptr;
+  }
+});
+#endif
+
 // ---------------------------------------------------------------------------------- transposition
 
 // Squares of 16 bytes a side. Interleaving row i with row i + half turns the bits of an element's
@@ -340,6 +353,8 @@ const CellLanes* TargetLanes() {
                             .fill_with_products = &FillRowsWithProducts};
     filled.multiply_integers = &MultiplyIntegers;
     filled.scale_integers = &ScaleIntegers;
+    filled.are_float_sums = &FloatSums;
+    filled.unpack = kUnpack.data();
     filled.divide_to_integers = &DivideToPackedIntegers;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;

@@ -112,6 +112,9 @@ struct CellLanes {
   void (*scale_integers)(const std::byte* codes, std::size_t n, CodeRange range,
                          const float* factors, const float* offsets, const CellsInOrder& cells,
                          DataType to, std::byte* out);
+  // Beside it AreFloatSums, and by row of AllGgufBlocks() what its integers are; null: it has none.
+  bool (*are_float_sums)(const float* factors, const float* offsets, std::size_t n, float most);
+  const UnpackBlocks* unpack;
   // Quotients of float32, or of bfloat16: x[i] * its cell's factor, where that is far from a tie,
   // the factor being the nearest float32 to numerator / divisor; else what x[i] * numerator /
   // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.

@@ -1,392 +1,23 @@
-// Each type's formula over one block, in loops that compilers turn into lanes: of most types its
-// integers, and what they are multiplied by and added to. Products of a float16 and the small
-// integers that it scales have at most 24 significant bits, so they are exact in float32; sums of
-// two are exact in double.
+// Each type's formula as a row of functions over blocks.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/gguf_blocks.h"
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <type_traits>
-#include <utility>
+
+#include "scale/gguf_formulas-inl.h"
 
 namespace tensorcast::scale {
 namespace {
 namespace gguf {
-
-using Byte = std::uint8_t;
-
-inline unsigned Word(const Byte* b) { return b[0] | static_cast<unsigned>(b[1]) << 8; }
-
-// A float16. By 2^112 its exponents are a float32's, of a subnormal one as well.
-inline float Half(const Byte* b) {
-  const std::uint32_t code = Word(b), magnitude = code & 0x7FFF;
-  const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  const std::uint32_t infinite = magnitude >= 0x7C00 ? 0x7F800000 : 0;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | infinite |
-                              (code & 0x8000) << 16);
-}
-
-// Calls one(k) for each k below kCount, as a constant: shifts by such are those of whole vectors.
-template <int kCount, class One> void ForEachConstant(const One& one) {
-  [&]<int... k>(std::integer_sequence<int, k...>) { (one(std::integral_constant<int, k>()), ...); }
-  (std::make_integer_sequence<int, kCount>());
-}
-
-// Where a block of integers goes. A type whose values are products leaves the offsets alone. Taken
-// by value: what codes are written to might else be these pointers, for all a compiler knows.
-struct Cells {
-  std::int8_t* codes;
-  float* factors;
-  float* offsets;
-};
-
-// ------------------------------------------------------------------------- blocks of 32 values
-
-// Codes of four bits, the low halves of all bytes first; and a fifth bit of each, which stands in
-// the 32 from `high` on.
-template <int kSubtracted> void Nibbles32(const Byte* from, std::int8_t* codes) {
-  Byte both[16];  // which no code that is written can change
-  std::memcpy(both, from, sizeof(both));
-  for (int i = 0; i < 16; ++i) codes[i] = static_cast<std::int8_t>((both[i] & 15) - kSubtracted);
-  for (int i = 0; i < 16; ++i) {
-    codes[16 + i] = static_cast<std::int8_t>((both[i] >> 4) - kSubtracted);
-  }
-}
-template <int kSubtracted> void FiveBits32(const Byte* high, const Byte* from, std::int8_t* codes) {
-  const std::uint32_t bits = Word(high) | Word(high + 2) << 16;
-  for (int i = 0; i < 16; ++i) {
-    const int low_top = static_cast<int>(bits >> i & 1) << 4;
-    const int high_top = static_cast<int>(bits >> (16 + i) & 1) << 4;
-    codes[i] = static_cast<std::int8_t>(((from[i] & 15) | low_top) - kSubtracted);
-    codes[16 + i] = static_cast<std::int8_t>(((from[i] >> 4) | high_top) - kSubtracted);
-  }
-}
-
-struct Q4_0 {
-  static constexpr int kValues = 32, kBytes = 18, kCell = 32;
-  static constexpr int kScales[] = {0};
-  static constexpr CodeRange kRange = CodeRange::kInt4;
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b);
-    Nibbles32<8>(b + 2, to.codes);
-  }
-};
-
-struct Q4_1 {
-  static constexpr int kValues = 32, kBytes = 20, kCell = 32;
-  static constexpr int kScales[] = {0, 2};
-  static constexpr CodeRange kRange = CodeRange::kUint4;
-  static constexpr int kMostOfSum = 15;
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b);
-    to.offsets[0] = Half(b + 2);
-    Nibbles32<0>(b + 4, to.codes);
-  }
-};
-
-struct Q5_0 {
-  static constexpr int kValues = 32, kBytes = 22, kCell = 32;
-  static constexpr int kScales[] = {0};
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b);
-    FiveBits32<16>(b + 2, b + 6, to.codes);
-  }
-};
-
-struct Q5_1 {
-  static constexpr int kValues = 32, kBytes = 24, kCell = 32;
-  static constexpr int kScales[] = {0, 2};
-  static constexpr int kMostOfSum = 31;
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b);
-    to.offsets[0] = Half(b + 2);
-    FiveBits32<0>(b + 4, b + 8, to.codes);
-  }
-};
-
-struct Q8_0 {
-  static constexpr int kValues = 32, kBytes = 34, kCell = 32;
-  static constexpr int kScales[] = {0};
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b);
-    std::memcpy(to.codes, b + 2, kValues);
-  }
-};
-
-// ------------------------------------------------------------------------ blocks of 256 values
-
-struct Q2_K {
-  static constexpr int kValues = 256, kBytes = 84, kCell = 16;
-  static constexpr int kScales[] = {80, 82};
-  static constexpr CodeRange kRange = CodeRange::kUint4;
-  static constexpr int kMostOfSum = 3;
-  static void Unpack(const Byte* b, Cells to) {
-    const float d = Half(b + 80), least = Half(b + 82);
-    for (int k = 0; k < 16; ++k) {
-      to.factors[k] = d * static_cast<float>(b[k] & 15);
-      to.offsets[k] = -(least * static_cast<float>(b[k] >> 4));
-    }
-    ForEachConstant<8>([&](auto k) {
-      const Byte* const from = b + 16 + 32 * (k / 4);
-      for (int l = 0; l < 32; ++l) {
-        to.codes[32 * k + l] = static_cast<std::int8_t>(from[l] >> 2 * (k % 4) & 3);
-      }
-    });
-  }
-};
-
-struct Q3_K {
-  static constexpr int kValues = 256, kBytes = 110, kCell = 16;
-  static constexpr int kScales[] = {108};
-  static constexpr CodeRange kRange = CodeRange::kInt4;
-  static void Unpack(const Byte* b, Cells to) {
-    const float d = Half(b + 108);
-    const Byte* const scales = b + 96;
-    for (int k = 0; k < 16; ++k) {
-      const int low = k < 8 ? scales[k] & 15 : scales[k - 8] >> 4;
-      const int high = scales[8 + k % 4] >> 2 * (k / 4) & 3;
-      to.factors[k] = d * static_cast<float>((low | high << 4) - 32);
-    }
-    ForEachConstant<8>([&](auto k) {
-      const Byte* const from = b + 32 + 32 * (k / 4);
-      for (int l = 0; l < 32; ++l) {
-        const int code = ((from[l] >> 2 * (k % 4) & 3) | (b[l] >> k & 1) << 2) - 4;
-        to.codes[32 * k + l] = static_cast<std::int8_t>(code);
-      }
-    });
-  }
-};
-
-// Scales and minima of six bits, of eight groups of 32, in twelve bytes: four at once.
-inline void SixBits(const Byte* b, float d, float least, Cells to) {
-  constexpr std::uint32_t kLowFour = 0x0F0F0F0F, kSix = 0x3F3F3F3F, kTopTwo = 0x30303030;
-  std::uint32_t words[3];
-  std::memcpy(words, b, sizeof(words));
-  const std::uint32_t scales[2] = {words[0] & kSix,
-                                   (words[2] & kLowFour) | (words[0] >> 2 & kTopTwo)};
-  const std::uint32_t minima[2] = {words[1] & kSix,
-                                   (words[2] >> 4 & kLowFour) | (words[1] >> 2 & kTopTwo)};
-  Byte scale[8], minimum[8];
-  std::memcpy(scale, scales, sizeof(scale));
-  std::memcpy(minimum, minima, sizeof(minimum));
-  for (int k = 0; k < 8; ++k) to.factors[k] = d * static_cast<float>(scale[k]);
-  for (int k = 0; k < 8; ++k) to.offsets[k] = -(least * static_cast<float>(minimum[k]));
-}
-
-struct Q4_K {
-  static constexpr int kValues = 256, kBytes = 144, kCell = 32;
-  static constexpr int kScales[] = {0, 2};
-  static constexpr CodeRange kRange = CodeRange::kUint4;
-  static constexpr int kMostOfSum = 15;
-  static void Unpack(const Byte* b, Cells to) {
-    SixBits(b + 4, Half(b), Half(b + 2), to);
-    for (int k = 0; k < 4; ++k) {
-      const Byte* const from = b + 16 + 32 * k;
-      for (int l = 0; l < 32; ++l) {
-        to.codes[64 * k + l] = static_cast<std::int8_t>(from[l] & 15);
-        to.codes[64 * k + 32 + l] = static_cast<std::int8_t>(from[l] >> 4);
-      }
-    }
-  }
-};
-
-struct Q5_K {
-  static constexpr int kValues = 256, kBytes = 176, kCell = 32;
-  static constexpr int kScales[] = {0, 2};
-  static constexpr int kMostOfSum = 31;
-  static void Unpack(const Byte* b, Cells to) {
-    SixBits(b + 4, Half(b), Half(b + 2), to);
-    ForEachConstant<8>([&](auto k) {
-      const Byte *const from = b + 48 + 32 * (k / 2), *const tops = b + 16;
-      for (int l = 0; l < 32; ++l) {
-        const int code = (from[l] >> 4 * (k % 2) & 15) | (tops[l] >> k & 1) << 4;
-        to.codes[32 * k + l] = static_cast<std::int8_t>(code);
-      }
-    });
-  }
-};
-
-struct Q6_K {
-  static constexpr int kValues = 256, kBytes = 210, kCell = 16;
-  static constexpr int kScales[] = {208};
-  static void Unpack(const Byte* b, Cells to) {
-    const float d = Half(b + 208);
-    for (int k = 0; k < 16; ++k) {
-      to.factors[k] = d * static_cast<float>(static_cast<std::int8_t>(b[192 + k]));
-    }
-    ForEachConstant<8>([&](auto k) {
-      constexpr int kHalf = k / 4, kQuarter = k % 4;
-      const Byte* const from = b + 64 * kHalf + 32 * (kQuarter % 2);
-      const Byte* const tops = b + 128 + 32 * kHalf;
-      for (int l = 0; l < 32; ++l) {
-        const int low = from[l] >> 4 * (kQuarter / 2) & 15, top = tops[l] >> 2 * kQuarter & 3;
-        to.codes[32 * k + l] = static_cast<std::int8_t>((low | top << 4) - 32);
-      }
-    });
-  }
-};
-
-// ------------------------------------------------------------------------ values from tables
-
-constexpr std::int8_t kNonLinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                        1,    13,   25,  38,  53,  69,  89,  113};
-constexpr float kE2M1[16] = {0.f,  0.5f,  1.f,  1.5f,  2.f,  3.f,  4.f,  6.f,
-                             -0.f, -0.5f, -1.f, -1.5f, -2.f, -3.f, -4.f, -6.f};
-
-// kHalf codes of low nibbles and as many of high ones, by a table of what each stands for.
-template <int kHalf, class Value>
-void LookUpNibbles(const Byte* codes, const Value* table, Value* values) {
-  for (int i = 0; i < kHalf; ++i) values[i] = table[codes[i] & 15];
-  for (int i = 0; i < kHalf; ++i) values[kHalf + i] = table[codes[i] >> 4];
-}
-template <int kHalf, class T> void ScaleE2M1(const Byte* codes, T scale, T* values) {
-  T scaled[16];
-  for (int i = 0; i < 16; ++i) scaled[i] = scale * static_cast<T>(kE2M1[i]);
-  LookUpNibbles<kHalf>(codes, scaled, values);
-}
-
-struct IQ4_NL {
-  static constexpr int kValues = 32, kBytes = 18, kCell = 32;
-  static constexpr int kScales[] = {0};
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b);
-    LookUpNibbles<16>(b + 2, kNonLinear, to.codes);
-  }
-};
-
-struct IQ4_XS {
-  static constexpr int kValues = 256, kBytes = 136, kCell = 32;
-  static constexpr int kScales[] = {0};
-  static void Unpack(const Byte* b, Cells to) {
-    const float d = Half(b);
-    const unsigned high = Word(b + 2);
-    for (int k = 0; k < 8; ++k) {
-      const int low = b[4 + k / 2] >> 4 * (k % 2) & 15;
-      const int scale = (low | static_cast<int>(high >> 2 * k & 3) << 4) - 32;
-      to.factors[k] = d * static_cast<float>(scale);
-      LookUpNibbles<16>(b + 8 + 16 * k, kNonLinear, to.codes + 32 * k);
-    }
-  }
-};
-
-struct MXFP4 {
-  static constexpr int kValues = 32, kBytes = 17;
-  template <class T> static void Decode(const Byte* b, T* values) {
-    // As OCP has it: 255 is NaN, and 0 no less than the others.
-    const T scale =
-        b[0] == 0xFF
-            ? std::numeric_limits<T>::quiet_NaN()
-            : static_cast<T>(std::bit_cast<double>((b[0] + std::uint64_t{1023 - 127}) << 52));
-    ScaleE2M1<16>(b + 1, scale, values);
-  }
-  // The largest values of the largest scales are beyond float32.
-  static bool IsFloat(const Byte* b) { return b[0] < 0xFD || b[0] == 0xFF; }
-  static bool HasNan(const Byte* b) { return b[0] == 0xFF; }
-};
-
-// Unsigned E4M3 as ggml means it: the top bit says nothing, but 0x7F is 0.
-constexpr float UnsignedE4M3(unsigned code) {
-  if (code == 0x7F) return 0;
-  const unsigned exponent = code >> 3 & 15, digits = code & 7;
-  float value = static_cast<float>(exponent == 0 ? digits : digits + 8) * 0x1p-9f;
-  for (unsigned i = 1; i < exponent; ++i) value *= 2;
-  return value;
-}
-struct E4M3Table {
-  float values[256];
-  constexpr E4M3Table() : values() {
-    for (unsigned i = 0; i < 256; ++i) values[i] = UnsignedE4M3(i);
-  }
-};
-constexpr E4M3Table kUnsignedE4M3;
-
-struct NVFP4 {
-  static constexpr int kValues = 64, kBytes = 36;
-  template <class T> static void Decode(const Byte* b, T* values) {
-    for (int k = 0; k < 4; ++k) {
-      ScaleE2M1<8>(b + 4 + 8 * k, static_cast<T>(kUnsignedE4M3.values[b[k]]), values + 16 * k);
-    }
-  }
-  static bool HasNan(const Byte*) { return false; }
-};
-
-// --------------------------------------------------------------------------- trits and bits
-
-// Five trits in a byte, the first most significant: t = (code * 3^e mod 256) * 3 / 256.
-template <int kBytesOfCodes, int kTrits> void Trits(const Byte* from, std::int8_t* codes) {
-  int power = 1;
-  for (int e = 0; e < kTrits; ++e) {
-    for (int i = 0; i < kBytesOfCodes; ++i) {
-      const int trit = (from[i] * power & 0xFF) * 3 >> 8;
-      codes[e * kBytesOfCodes + i] = static_cast<std::int8_t>(trit - 1);
-    }
-    power = power * 3 & 0xFF;
-  }
-}
-
-struct TQ1_0 {
-  static constexpr int kValues = 256, kBytes = 54, kCell = 256;
-  static constexpr int kScales[] = {52};
-  static constexpr CodeRange kRange = CodeRange::kInt4;
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b + 52);
-    Trits<32, 5>(b, to.codes);
-    Trits<16, 5>(b + 32, to.codes + 160);
-    Trits<4, 4>(b + 48, to.codes + 240);
-  }
-};
-
-struct TQ2_0 {
-  static constexpr int kValues = 256, kBytes = 66, kCell = 256;
-  static constexpr int kScales[] = {64};
-  static constexpr CodeRange kRange = CodeRange::kInt4;
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b + 64);
-    ForEachConstant<8>([&](auto k) {
-      const Byte* const from = b + 32 * (k / 4);
-      for (int l = 0; l < 32; ++l) {
-        to.codes[32 * k + l] = static_cast<std::int8_t>((from[l] >> 2 * (k % 4) & 3) - 1);
-      }
-    });
-  }
-};
-
-struct Q1_0 {
-  static constexpr int kValues = 128, kBytes = 18, kCell = 128;
-  static constexpr int kScales[] = {0};
-  static constexpr CodeRange kRange = CodeRange::kInt4;
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b);
-    for (int i = 0; i < kValues; ++i) {
-      to.codes[i] = static_cast<std::int8_t>((b[2 + i / 8] >> i % 8 & 1) * 2 - 1);
-    }
-  }
-};
-
-struct Q2_0 {
-  static constexpr int kValues = 64, kBytes = 18, kCell = 64;
-  static constexpr int kScales[] = {0};
-  static constexpr CodeRange kRange = CodeRange::kInt4;
-  static void Unpack(const Byte* b, Cells to) {
-    to.factors[0] = Half(b);
-    for (int i = 0; i < kValues; ++i) {
-      to.codes[i] = static_cast<std::int8_t>((b[2 + i / 4] >> 2 * (i % 4) & 3) - 1);
-    }
-  }
-};
-
-// ------------------------------------------------------------------------------- the table
+using namespace HWY_NAMESPACE::formulas;
 
 template <class Type> OddScale OddScaleOf(const Byte* b) {
   OddScale odd = OddScale::kNone;
   if constexpr (requires { Type::kScales; }) {
     for (const int at : Type::kScales) {
-      const unsigned magnitude = Word(b + at) & 0x7FFF;
+      const unsigned magnitude = TwoBytes(b + at) & 0x7FFF;
       if (magnitude >= 0x7C00 && odd != OddScale::kNan) {
         odd = magnitude == 0x7C00 ? OddScale::kInfinite : OddScale::kNan;
       }
@@ -408,20 +39,6 @@ template <class Type> bool AreFloats(const std::byte* blocks, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) are_all &= Type::IsFloat(b + i * Type::kBytes);
   }
   return are_all;
-}
-
-template <class Type> constexpr bool kIsSum = requires { Type::kMostOfSum; };
-
-template <class Type>
-void Unpack(const std::byte* blocks, std::size_t n, std::int8_t* codes, float* factors,
-            float* offsets) {
-  constexpr std::size_t kCells = Type::kValues / Type::kCell;
-  if constexpr (!kIsSum<Type>) std::fill_n(offsets, n * kCells, kNoOffset);
-  const auto* b = reinterpret_cast<const Byte*>(blocks);
-  for (std::size_t i = 0; i < n; ++i) {
-    Type::Unpack(b + i * Type::kBytes,
-                 {codes + i * Type::kValues, factors + i * kCells, offsets + i * kCells});
-  }
 }
 
 template <class Type, class T> void DecodeBlock(const Byte* b, T* values) {
@@ -462,7 +79,6 @@ template <class Type> constexpr GgufBlocks RowOf(std::string_view name) {
     row.are_floats = &AreFloats<Type>;
   }
   if constexpr (requires { Type::kCell; }) {
-    row.unpack = &Unpack<Type>;
     row.cell = Type::kCell;
     if constexpr (requires { Type::kRange; }) row.range = Type::kRange;
     if constexpr (kIsSum<Type>) row.most_of_sum = Type::kMostOfSum;
@@ -471,13 +87,7 @@ template <class Type> constexpr GgufBlocks RowOf(std::string_view name) {
   return row;
 }
 
-constexpr GgufBlocks kTable[] = {
-    RowOf<Q4_0>("Q4_0"),   RowOf<Q4_1>("Q4_1"),   RowOf<Q5_0>("Q5_0"),     RowOf<Q5_1>("Q5_1"),
-    RowOf<Q8_0>("Q8_0"),   RowOf<Q2_K>("Q2_K"),   RowOf<Q3_K>("Q3_K"),     RowOf<Q4_K>("Q4_K"),
-    RowOf<Q5_K>("Q5_K"),   RowOf<Q6_K>("Q6_K"),   RowOf<IQ4_NL>("IQ4_NL"), RowOf<IQ4_XS>("IQ4_XS"),
-    RowOf<TQ1_0>("TQ1_0"), RowOf<TQ2_0>("TQ2_0"), RowOf<MXFP4>("MXFP4"),   RowOf<NVFP4>("NVFP4"),
-    RowOf<Q1_0>("Q1_0"),   RowOf<Q2_0>("Q2_0"),
-};
+constexpr auto kTable = RowsOf([]<class Type>(std::string_view name) { return RowOf<Type>(name); });
 
 }  // namespace gguf
 }  // namespace

@@ -26,10 +26,8 @@ struct GgufBlocks {
   // The same where each of these is a float32, too; null: sums have more digits.
   void (*to_floats)(const std::byte* blocks, std::size_t n, float* values) = nullptr;
   bool (*are_floats)(const std::byte* blocks, std::size_t n) = nullptr;
-  // The same as integers in cells of `cell` values, a power of two; null: they are none. Sums are
-  // of codes from 0 to most_of_sum; 0: the offsets are kNoOffset.
-  void (*unpack)(const std::byte* blocks, std::size_t n, std::int8_t* codes, float* factors,
-                 float* offsets) = nullptr;
+  // As integers (GgufLanes::unpack) they stand in cells of `cell` values, a power of two; 0: they
+  // are none. Sums are of codes from 0 to most_of_sum; 0: the offsets are kNoOffset.
   std::uint32_t cell = 0;
   CodeRange range = CodeRange::kInt8;
   int most_of_sum = 0;

@@ -125,9 +125,10 @@ class GgufPart final : public PackedWeight::Part {
   }
 
   bool Cast(const CastPlan& plan, std::uint64_t first, std::span<std::byte> out) const override {
-    if (blocks_.unpack == nullptr || !scales_.empty() || has_odd_scales_) return false;
+    if (blocks_.cell == 0 || !scales_.empty() || has_odd_scales_) return false;
     const CellLanes* const lanes = LanesOfIntegers(plan);
     if (lanes == nullptr) return false;
+    const UnpackBlocks unpack = lanes->unpack[&blocks_ - AllGgufBlocks().data()];
     const auto bytes = static_cast<std::size_t>(FindType(plan.to())->bits) / 8;
     const auto log2_cell = static_cast<unsigned>(std::countr_zero(blocks_.cell));
     alignas(64) std::array<std::int8_t, kUnpacked> codes;
@@ -136,12 +137,13 @@ class GgufPart final : public PackedWeight::Part {
       const auto skipped = static_cast<std::size_t>(at % blocks_.values);
       const std::size_t n = std::min(kUnpacked - skipped, out.size() / bytes);
       const std::size_t count = (skipped + n + blocks_.values - 1) / blocks_.values;
-      blocks_.unpack(bytes_.data() + at / blocks_.values * blocks_.bytes, count, codes.data(),
-                     factors.data(), offsets.data());
+      unpack(bytes_.data() + at / blocks_.values * blocks_.bytes, count, codes.data(),
+             factors.data(), offsets.data());
       const auto some = out.first(n * bytes);
       if (blocks_.most_of_sum == 0 ||
-          AreFloatSums(factors.data(), offsets.data(), count * blocks_.values / blocks_.cell,
-                       static_cast<float>(blocks_.most_of_sum))) {
+          lanes->are_float_sums(factors.data(), offsets.data(),
+                                count * blocks_.values / blocks_.cell,
+                                static_cast<float>(blocks_.most_of_sum))) {
         lanes->scale_integers(std::as_bytes(std::span(codes)).data() + skipped, n, blocks_.range,
                               factors.data(), offsets.data(), {log2_cell, skipped}, plan.to(),
                               some.data());

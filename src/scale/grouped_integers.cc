@@ -165,14 +165,16 @@ class GroupedRows final : public PackedWeight::Part {
     alignas(64) std::array<std::uint8_t, kColumnBlock> unpacked;
     ForEachStretch(first, out.size() / bytes, [&](const Stretch& stretch) {
       const std::byte* const line = rows_.lines.Row(static_cast<std::size_t>(stretch.row));
-      const std::byte* codes = line + stretch.column / 2;
-      CodeRange range = CodeRange::kNibbles;
-      if (!has_tables || stretch.column % 2 != 0) {
+      const std::byte* codes = line + stretch.column;
+      CodeRange range = CodeRange::kUint8;
+      if (has_tables && stretch.column % 2 == 0) {
+        codes = line + stretch.column / 2;
+        range = CodeRange::kNibbles;
+      } else if (rows_.lines.bits != 8) {
         const std::span some = std::span(unpacked).first(stretch.n);
         UnpackCodes(line, rows_.lines.bits, stretch.column, some);
-        if (AreBytes()) std::ranges::for_each(some, [](std::uint8_t& code) { code ^= 0x80; });
         codes = std::as_bytes(some).data();
-        range = rows_.lines.bits <= 4 ? CodeRange::kUint4 : CodeRange::kInt8;
+        if (rows_.lines.bits <= 4) range = CodeRange::kUint4;
       }
       CellsInOrder cells;
       std::uint64_t cell = stretch.row * rows_.groups;
@@ -189,9 +191,6 @@ class GroupedRows final : public PackedWeight::Part {
   }
 
  private:
-  // Whether codes have eight bits: lanes take them less 128, as int8.
-  bool AreBytes() const { return rows_.lines.bits == 8; }
-
   // What lanes add in each cell where they scale integers; empty: they do not.
   std::vector<float> Offsets() const {
     const bool has_lanes =
@@ -201,14 +200,14 @@ class GroupedRows final : public PackedWeight::Part {
     if (!rows_.biases.empty()) {
       // ComfyUI's have a zero point as well, which is more than lanes take from a code.
       const bool has_zeros = !rows_.zeros.empty() || rows_.zero != 0;
-      return AreBytes() || has_zeros ? std::vector<float>() : rows_.biases;
+      return has_zeros ? std::vector<float>() : rows_.biases;
     }
     // Of a scale that is not positive a zero may be negative, which a sum's is not.
     if (has_odd_scales_) return {};
     const core::FpEnvironment environment;
     std::vector<float> offsets(rows_.scales.size());
     for (std::size_t i = 0; i < offsets.size(); ++i) {
-      offsets[i] = ((AreBytes() ? 128.0f : 0.0f) - ZeroOf(i)) * rows_.scales[i];
+      offsets[i] = -ZeroOf(i) * rows_.scales[i];
     }
     return offsets;
   }

@@ -14,11 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "scale/cell_lanes.h"
 #include "scale/magnitude_rows-inl.h"
-#include "scale/quotients-inl.h"
 #include "scale/rounded_products-inl.h"
 
 #if HWY_TARGET == HWY_AVX2
@@ -27,43 +27,125 @@ HWY_BEFORE_NAMESPACE();
 namespace tensorcast::scale::HWY_NAMESPACE {
 namespace {
 
-// Sums of eight codes are float32s, so that one rounding is left.
-template <DataType kTo> struct IntegerSums {
-  template <std::size_t kCount, class Cell>
-  HWY_INLINE void Run(const std::byte* codes, const Cell& cell, std::byte* out) const {
-    const auto sum = [&](std::size_t v) HWY_ATTR {
-      return _mm256_fmadd_ps(IntegerProducts<kTo, Rounding16::kExact>::ValueAt(codes, v),
-                             _mm256_broadcast_ss(factors + cell(v)),
-                             _mm256_broadcast_ss(offsets + cell(v)));
-    };
-    if constexpr (kTo == DataType::kFloat32) {
-      for (std::size_t v = 0; v < kCount; ++v) {
-        _mm256_storeu_ps(reinterpret_cast<float*>(out) + 8 * v, sum(v));
-      }
-    } else if constexpr (kTo == DataType::kFloat16 || kCount == 1) {
-      for (std::size_t v = 0; v < kCount; ++v) {
-        const __m256 some = sum(v);
-        const __m256i halves = RoundedHalves<kTo == DataType::kBfloat16>(some, some);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * v), _mm256_castsi256_si128(halves));
-      }
-    } else {
-      for (std::size_t v = 0; v < kCount; v += 2) {
-        StoreWhole(out + 16 * v, RoundedHalves<true>(sum(v), sum(v + 1)));
-      }
-    }
+// Calls of_cell.Run(i, count, cell) for the elements of each cell; of cells as small as most are,
+// count is a constant.
+template <class OfCell>
+HWY_INLINE void ForEachCell(std::size_t n, const CellsInOrder& cells, const OfCell& of_cell) {
+  if (cells.log2_width >= 40) return of_cell.Run(0, n, 0);
+  const std::size_t width = std::size_t{1} << cells.log2_width;
+  std::size_t i = 0, cell = cells.skipped / width;
+  if (const std::size_t skipped = cells.skipped % width; skipped != 0) {
+    i = std::min(n, width - skipped);
+    of_cell.Run(0, i, cell++);
   }
+  const std::size_t end = i + (n - i) / width * width;
+  if (width == 16) {
+    for (; i < end; i += 16) of_cell.Run(i, std::integral_constant<std::size_t, 16>(), cell++);
+  } else if (width == 32) {
+    for (; i < end; i += 32) of_cell.Run(i, std::integral_constant<std::size_t, 32>(), cell++);
+  } else {
+    for (; i < end; i += width) of_cell.Run(i, width, cell++);
+  }
+  if (i < n) of_cell.Run(i, n - i, cell);
+}
+
+// bfloat16s in order, from the floats at even places and those at odd ones; none is NaN.
+HWY_INLINE __m256i PairedBfloat16(__m256 even, __m256 odd) {
+  const __m256i evens = _mm256_castps_si256(even), odds = _mm256_castps_si256(odd);
+  const __m256i upper = _mm256_blend_epi16(_mm256_srli_epi32(evens, 16), odds, 0xAA);
+  const __m256i lower = _mm256_blend_epi16(evens, _mm256_slli_epi32(odds, 16), 0xAA);
+  // What is cut off counts from a half on; a half itself only where the last bit is odd.
+  const __m256i less = _mm256_subs_epu16(lower, _mm256_andnot_si256(upper, _mm256_set1_epi16(1)));
+  return _mm256_add_epi16(upper, _mm256_srli_epi16(less, 15));
+}
+
+// Sixteen codes of a cell. Sums are float32s, so that one rounding is left.
+template <DataType kTo, bool kSigned>
+HWY_INLINE void ScaleSixteen(const std::byte* codes, __m256 factor, __m256 offset, std::byte* out) {
+  const auto sums = [&](__m256i some) HWY_ATTR {
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(some), factor, offset);
+  };
+  const auto eight = [&](std::size_t v) HWY_ATTR {
+    const __m128i some = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + 8 * v));
+    return sums(kSigned ? _mm256_cvtepi8_epi32(some) : _mm256_cvtepu8_epi32(some));
+  };
+  if constexpr (kTo == DataType::kFloat32) {
+    for (std::size_t v = 0; v < 2; ++v) {
+      _mm256_storeu_ps(reinterpret_cast<float*>(out) + 8 * v, eight(v));
+    }
+  } else if constexpr (kTo == DataType::kFloat16) {
+    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    for (std::size_t v = 0; v < 2; ++v) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * v),
+                       _mm256_cvtps_ph(eight(v), kNearest));
+    }
+  } else {
+    const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
+    __m256i evens, odds;
+    if constexpr (kSigned) {
+      const __m256i pairs = _mm256_cvtepi8_epi16(some);
+      evens = _mm256_srai_epi32(_mm256_slli_epi32(pairs, 16), 16);
+      odds = _mm256_srai_epi32(pairs, 16);
+    } else {
+      const __m256i pairs = _mm256_cvtepu8_epi16(some);
+      evens = _mm256_and_si256(pairs, _mm256_set1_epi32(0xFF));
+      odds = _mm256_srli_epi32(pairs, 16);
+    }
+    StoreWhole(out, PairedBfloat16(sums(evens), sums(odds)));
+  }
+}
+
+template <DataType kTo, bool kSigned> struct BytesOfCells {
+  template <class Count> HWY_INLINE void Run(std::size_t i, Count count, std::size_t cell) const {
+    constexpr std::size_t kBytes = kTo == DataType::kFloat32 ? 4 : 2;
+    const __m256 factor = _mm256_broadcast_ss(factors + cell);
+    const __m256 offset = _mm256_broadcast_ss(offsets + cell);
+    std::size_t done = 0;
+    for (; done + 16 <= count; done += 16) {
+      ScaleSixteen<kTo, kSigned>(codes + i + done, factor, offset, out + kBytes * (i + done));
+    }
+    if (done == count) return;
+    std::byte some[16] = {}, values[16 * kBytes];
+    std::memcpy(some, codes + i + done, count - done);
+    ScaleSixteen<kTo, kSigned>(some, factor, offset, values);
+    std::memcpy(out + kBytes * (i + done), values, kBytes * (count - done));
+  }
+  const std::byte* codes;
   const float* factors;
   const float* offsets;
+  std::byte* out;
+};
+
+// Sixteen numbers in the order in which those of 16 bits are made of two vectors of them.
+template <bool kBfloat16> struct SixteenNumbers {
+  // Of the code 0, and of the code 8.
+  HWY_INLINE SixteenNumbers(float from, float from_eighth) {
+    alignas(32) float numbers[2][8];
+    for (std::size_t code = 0; code < 16; ++code) {
+      const float number =
+          code < 8 ? from + static_cast<float>(code) : from_eighth + static_cast<float>(code - 8);
+      (kBfloat16 ? numbers[code % 2][code / 2] : numbers[code / 8][code % 8]) = number;
+    }
+    first = _mm256_load_ps(numbers[0]);
+    second = _mm256_load_ps(numbers[1]);
+  }
+  __m256 first, second;
 };
 
 // The sixteen values of a cell, as rows of lower and of upper bytes.
 template <bool kBfloat16> class TableOfCell {
  public:
-  // The numbers whose codes are 0 to 7, and 8 to 15.
-  HWY_INLINE TableOfCell(__m256 first, __m256 second, float factor, float offset) {
-    const __m256 by = _mm256_set1_ps(factor), and_this = _mm256_set1_ps(offset);
-    const __m256i halves = RoundedHalves<kBfloat16>(_mm256_fmadd_ps(first, by, and_this),
-                                                    _mm256_fmadd_ps(second, by, and_this));
+  HWY_INLINE TableOfCell(const SixteenNumbers<kBfloat16>& numbers, const float* factor,
+                         const float* offset) {
+    const __m256 by = _mm256_broadcast_ss(factor), and_this = _mm256_broadcast_ss(offset);
+    const __m256 first = _mm256_fmadd_ps(numbers.first, by, and_this);
+    const __m256 second = _mm256_fmadd_ps(numbers.second, by, and_this);
+    __m256i halves;
+    if constexpr (kBfloat16) {
+      halves = PairedBfloat16(first, second);
+    } else {
+      halves = RoundedHalves<false>(first, second);
+    }
     const __m256i split = _mm256_set_epi64x(0x0F0D0B0907050301, 0x0E0C0A0806040200,
                                             0x0F0D0B0907050301, 0x0E0C0A0806040200);
     const __m256i rows = _mm256_shuffle_epi8(halves, split);
@@ -95,27 +177,36 @@ template <bool kBfloat16> class TableOfCell {
   __m256i low_, high_;
 };
 
-template <bool kBfloat16, bool kPacked>
-void LookUpCellsOfSixteen(const std::byte* codes, std::size_t n, bool is_signed,
-                          const float* factors, const float* offsets, const CellsInOrder& cells,
-                          std::byte* out) {
-  const __m256 first = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
-  const __m256 second = _mm256_add_ps(first, _mm256_set1_ps(is_signed ? -8.0f : 8.0f));
-  const std::size_t skipped = cells.skipped;
-  const unsigned log2 = cells.log2_width;
-  constexpr std::size_t kOfByte = kPacked ? 2 : 1;
-  for (std::size_t i = 0; i < n;) {
-    const std::size_t cell = (skipped + i) >> log2;
-    const std::size_t end = log2 < 40 ? std::min(n, ((cell + 1) << log2) - skipped) : n;
-    const TableOfCell<kBfloat16> table(first, second, factors[cell], offsets[cell]);
-    for (; i + 32 <= end; i += 32) table.template LookUp<kPacked>(codes + i / kOfByte, out + 2 * i);
-    if (i < end) {
-      std::byte some[32] = {}, values[64];
-      std::memcpy(some, codes + i / kOfByte, (end - i + kOfByte - 1) / kOfByte);
-      table.template LookUp<kPacked>(some, values);
-      std::memcpy(out + 2 * i, values, 2 * (end - i));
-      i = end;
+template <bool kBfloat16, bool kPacked> struct TablesOfCells {
+  template <class Count> HWY_INLINE void Run(std::size_t i, Count count, std::size_t cell) const {
+    constexpr std::size_t kOfByte = kPacked ? 2 : 1;
+    const TableOfCell<kBfloat16> table(numbers, factors + cell, offsets + cell);
+    const auto* const from = codes + i / kOfByte;
+    std::byte* const to = out + 2 * i;
+    std::size_t done = 0;
+    for (; done + 32 <= count; done += 32) {
+      table.template LookUp<kPacked>(from + done / kOfByte, to + 2 * done);
     }
+    if (done == count) return;
+    std::byte some[32] = {}, values[64];
+    std::memcpy(some, from + done / kOfByte, (count - done + kOfByte - 1) / kOfByte);
+    table.template LookUp<kPacked>(some, values);
+    std::memcpy(to + 2 * done, values, 2 * (count - done));
+  }
+  const SixteenNumbers<kBfloat16> numbers;
+  const std::byte* codes;
+  const float* factors;
+  const float* offsets;
+  std::byte* out;
+};
+
+template <DataType kTo>
+void ScaleBytes(const std::byte* codes, std::size_t n, CodeRange range, const float* factors,
+                const float* offsets, const CellsInOrder& cells, std::byte* out) {
+  if (range == CodeRange::kInt8 || range == CodeRange::kInt4) {
+    ForEachCell(n, cells, BytesOfCells<kTo, true>{codes, factors, offsets, out});
+  } else {
+    ForEachCell(n, cells, BytesOfCells<kTo, false>{codes, factors, offsets, out});
   }
 }
 
@@ -124,27 +215,28 @@ void ScaleIntegersTo(const std::byte* codes, std::size_t n, CodeRange range, con
                      const float* offsets, const CellsInOrder& cells, std::byte* out) {
   constexpr bool kBfloat16 = kTo == DataType::kBfloat16;
   if (range == CodeRange::kNibbles) {
-    return LookUpCellsOfSixteen<kBfloat16, true>(codes, n, false, factors, offsets, cells, out);
+    const SixteenNumbers<kBfloat16> numbers(0, 8);
+    return ForEachCell(n, cells,
+                       TablesOfCells<kBfloat16, true>{numbers, codes, factors, offsets, out});
   }
   // A table is as long as half a cell of 32.
-  if (range != CodeRange::kInt8 && cells.log2_width >= 5) {
-    return LookUpCellsOfSixteen<kBfloat16, false>(codes, n, range == CodeRange::kInt4, factors,
-                                                  offsets, cells, out);
+  const bool has_four_bits = range == CodeRange::kInt4 || range == CodeRange::kUint4;
+  if (has_four_bits && cells.log2_width >= 5) {
+    const SixteenNumbers<kBfloat16> numbers(0, range == CodeRange::kInt4 ? -8.0f : 8.0f);
+    return ForEachCell(n, cells,
+                       TablesOfCells<kBfloat16, false>{numbers, codes, factors, offsets, out});
   }
-  ForEachVector<1, 2>(codes, out, n, cells, IntegerSums<kTo>{factors, offsets});
+  ScaleBytes<kTo>(codes, n, range, factors, offsets, cells, out);
 }
 
 void ScaleIntegers(const std::byte* codes, std::size_t n, CodeRange range, const float* factors,
                    const float* offsets, const CellsInOrder& cells, DataType to, std::byte* out) {
-  if (n == 0) return;
   switch (to) {
     case DataType::kBfloat16:
       return ScaleIntegersTo<DataType::kBfloat16>(codes, n, range, factors, offsets, cells, out);
     case DataType::kFloat16:
       return ScaleIntegersTo<DataType::kFloat16>(codes, n, range, factors, offsets, cells, out);
-    default:
-      return ForEachVector<1, 4>(codes, out, n, cells,
-                                 IntegerSums<DataType::kFloat32>{factors, offsets});
+    default: return ScaleBytes<DataType::kFloat32>(codes, n, range, factors, offsets, cells, out);
   }
 }
 

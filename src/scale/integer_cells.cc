@@ -1,42 +1,15 @@
-// All products and sums of a cell are multiples of the lower one of the last bits that its factor
-// and its offset have; below 2^24 times that, a float32 holds them.
+// What needs no lanes of its own.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/integer_cells.h"
 
-#include <bit>
-#include <cmath>
-
 #include "scale/cell_lanes.h"
+#include "scale/float_sums-inl.h"
 
 namespace tensorcast::scale {
-namespace {
 
-constexpr float kMost = 0x1p100f;
-
-// 2^24 times the last bit that is set in a number; of zero, which has none, as much as is asked.
-// Without a branch, so that compilers take several cells at once.
-float RoomAbove(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFF;
-  const std::uint32_t has_rest = (bits & 0x7FFFFF) != 0 ? ~0u : 0;  // else it is a power of two
-  const std::uint32_t of_zero = bits == 0 ? std::bit_cast<std::uint32_t>(kMost) : 0;
-  const float last = std::fabs(x) - std::bit_cast<float>(bits & (bits - 1) & has_rest);
-  return std::bit_cast<float>(of_zero | std::bit_cast<std::uint32_t>(last * 0x1p24f));
-}
-
-}  // namespace
-
-// A sum that is rounded is not below a power of two that the exact one is not below.
 bool AreFloatSums(const float* factors, const float* offsets, std::size_t n, float most) {
-  int others = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const float size = most * std::fabs(factors[i]) + std::fabs(offsets[i]);
-    const float of_factor = RoomAbove(factors[i]), of_offset = RoomAbove(offsets[i]);
-    // NaN is below nothing.
-    const int is_below = (size < of_factor) & (size < of_offset) & (size < kMost);
-    others |= 1 - is_below;
-  }
-  return others == 0;
+  return HWY_NAMESPACE::FloatSums(factors, offsets, n, most);
 }
 
 const CellLanes* LanesOfIntegers(const CastPlan& plan) {
