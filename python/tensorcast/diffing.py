@@ -204,7 +204,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
     >>> np.savez(folder / "b.npz", w=np.float64([1, 2.5, 3]), n=np.arange(3, dtype=np.int8))
     >>> found = tc.diff(folder / "a.npz", folder / "b.npz")
     >>> found
-    <Diff not equal: 1 values, 1 same_values>
+    <Diff not equal: 1 other values, 1 same values>
     >>> found["w"].different, found["w"].first, found["w"].loss.max_abs_error
     (1, 1, 0.5)
     """

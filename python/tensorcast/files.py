@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from . import _core, arrays, frameworks, reading, sources, tables
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest, text
@@ -19,11 +19,16 @@ from .choosing import Patterns, chosen
 from .errors import ArgumentError, KindError
 from .histograms import Exponents
 from .loss import LossReport
-from .signatures import CastOptions, Framework, Packed
-from .types import TypeLike, type_name
+from .reading import A_co
+from .signatures import CastOptions, Framework, JaxName, NumpyName, OpenOptions, Packed, ReadOptions, TorchName
+from .types import Array, TypeLike, type_name
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # where one is not installed, its arrays are Any
+    import jax  # type: ignore[import-not-found,unused-ignore]
     import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import torch  # type: ignore[import-not-found,unused-ignore]
+
+Default = TypeVar("Default")
 
 
 class NoTensorError(ArgumentError, KeyError):
@@ -93,7 +98,7 @@ class _Opened:
         return NoTensorError(f"{os.path.basename(self.path)!r} has no tensor {name!r}{more}")
 
 
-class Tensors(Mapping[str, Any]):
+class Tensors(Mapping[str, A_co]):
     """A mapping of names to tensors that are read when they are asked for."""
 
     def __init__(self, opened: _Opened) -> None:
@@ -117,7 +122,7 @@ class Tensors(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._listed()
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> A_co:
         return self.get_tensor(name)
 
     def __eq__(self, other: object) -> bool:
@@ -125,6 +130,13 @@ class Tensors(Mapping[str, Any]):
 
     __hash__ = object.__hash__
 
+    @overload
+    def get(self, name: str, default: None = None, **how: Unpack[ReadOptions]) -> A_co | None: ...
+    @overload
+    def get(self, name: str, default: Default, **how: Unpack[ReadOptions]) -> A_co | Default: ...
+    @overload
+    def get(self, name: str, default: Any = None, *, like: Any = None, out: Any = None, loss: bool = False,
+            **how: Unpack[ReadOptions]) -> Any: ...
     def get(self, name: str, default: Any = None, **how: Any) -> Any:
         """Does what `get_tensor` does, but returns `default` if there is no tensor of that name. Raises the same
         otherwise.
@@ -135,17 +147,15 @@ class Tensors(Mapping[str, Any]):
         return default
 
     @overload
-    def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
-                   packed: Packed = False, loss: Literal[False] = False, threads: int | None = None,
-                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any: ...
+    def get_tensor(self, name: str, *, loss: Literal[False] = False, **how: Unpack[ReadOptions]) -> A_co: ...
     @overload
-    def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
-                   packed: Packed = False, loss: Literal[True], threads: int | None = None,
-                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> tuple[Any, LossReport]: ...
+    def get_tensor(self, name: str, *, loss: Literal[True], **how: Unpack[ReadOptions]) -> tuple[A_co, LossReport]: ...
     @overload
-    def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
-                   packed: Packed = False, loss: bool, threads: int | None = None,
-                   ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any: ...
+    def get_tensor(self, name: str, *, like: Any = None, out: Any = None, loss: Literal[True],
+                   **how: Unpack[ReadOptions]) -> tuple[Any, LossReport]: ...
+    @overload
+    def get_tensor(self, name: str, *, like: Any = None, out: Any = None, loss: bool = False,
+                   **how: Unpack[ReadOptions]) -> Any: ...
     def get_tensor(self, name: str, *, to: TypeLike | None = None, like: Any = None, out: Any = None,
                    packed: Packed = False, loss: bool = False, threads: int | None = None,
                    ignore_scales: bool = False, **options: Unpack[CastOptions]) -> Any:
@@ -215,7 +225,7 @@ class Tensors(Mapping[str, Any]):
             to, like, out, packed, loss, arrays.thread_count(threads), dict(options), self._opened.mmap))
 
     def get_slice(self, name: str, *, to: TypeLike | None = None, threads: int | None = None,
-                  ignore_scales: bool = False, **options: Unpack[CastOptions]) -> reading.TensorSlice:
+                  ignore_scales: bool = False, **options: Unpack[CastOptions]) -> reading.TensorSlice[A_co]:
         """Returns a tensor that is read in parts, by an index: ``f.get_slice("w", to="bfloat16")[:, 128:256]``.
 
         Parameters
@@ -308,11 +318,11 @@ class Tensors(Mapping[str, Any]):
         return f"<{type(self).__name__} {self._opened.path!r}: {state}>"
 
 
-class RawTensors(Tensors):
+class RawTensors(Tensors[A_co]):
     """What a file stores under the file's own names, codes and scales too: `TensorFile.raw`."""
 
 
-class TensorFile(Tensors):
+class TensorFile(Tensors[A_co]):
     """An open file of tensors: a mapping from the weights' names, as `open` returns it.
 
     The names are those that the model knows. A weight that is stored as codes and scales is listed once
@@ -361,7 +371,7 @@ class TensorFile(Tensors):
         self._opened.core.close()
         self._opened.lent.close()
 
-    def __enter__(self) -> TensorFile:
+    def __enter__(self) -> TensorFile[A_co]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -383,7 +393,7 @@ class TensorFile(Tensors):
         return list(self._opened.core.notes())
 
     @property
-    def raw(self) -> RawTensors:
+    def raw(self) -> RawTensors[A_co]:
         """The tensors as they are stored, with codes and scales under their own names: a mapping of the same
         kind, open for as long as this one.
         """
@@ -423,10 +433,18 @@ class TensorFile(Tensors):
         return one
 
 
+@overload
+def open(path: str | os.PathLike[str], *, framework: NumpyName = "np", **how: Unpack[OpenOptions]) -> TensorFile[Array]: ...
+@overload
+def open(path: str | os.PathLike[str], *, framework: TorchName, **how: Unpack[OpenOptions]) -> TensorFile[torch.Tensor]: ...
+@overload
+def open(path: str | os.PathLike[str], *, framework: JaxName, **how: Unpack[OpenOptions]) -> TensorFile[jax.Array]: ...
+@overload
+def open(path: str | os.PathLike[str], *, framework: Framework, **how: Unpack[OpenOptions]) -> TensorFile[Any]: ...
 @says_nearest
 def open(path: str | os.PathLike[str], *, framework: Framework = "np", device: Any = None, select: Patterns = (),
          exclude: Patterns = (), mmap: bool = True, assume_type: TypeLike | None = None, allow_hard_links: bool = False, root: str | None = None,
-         storage_options: Mapping[str, Any] | None = None) -> TensorFile:
+         storage_options: Mapping[str, Any] | None = None) -> TensorFile[Any]:
     """Opens a file of tensors, or a checkpoint's directory, and reads only its header.
 
     It lists the weights, by the names that the model has for them. When they are read, scales are

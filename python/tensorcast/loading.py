@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from . import _core, arrays, files
 from .arguments import CAST_OPTIONS, check_options, flag
 from .choosing import Patterns, chosen
 from .progress import Progress, shown
-from .signatures import CastOptions, Framework
-from .types import STRING, TypeLike
+from .signatures import CastOptions, Framework, JaxName, LoadOptions, NumpyName, TorchName
+from .types import STRING, Array, TypeLike
+
+if TYPE_CHECKING:  # where one is not installed, its arrays are Any
+    import jax  # type: ignore[import-not-found,unused-ignore]
+    import torch  # type: ignore[import-not-found,unused-ignore]
 
 
 def is_cast(number: int, all_types: bool) -> bool:
@@ -22,6 +26,18 @@ def is_cast(number: int, all_types: bool) -> bool:
     return number != 0 and number != STRING and (all_types or _core.type_row(number)["kind"] == "float")
 
 
+@overload
+def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: NumpyName = "np",
+              **how: Unpack[LoadOptions]) -> dict[str, Array]: ...
+@overload
+def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: TorchName,
+              **how: Unpack[LoadOptions]) -> dict[str, torch.Tensor]: ...
+@overload
+def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: JaxName,
+              **how: Unpack[LoadOptions]) -> dict[str, jax.Array]: ...
+@overload
+def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: Framework,
+              **how: Unpack[LoadOptions]) -> dict[str, Any]: ...
 def load_file(path: str | os.PathLike[str], to: TypeLike | None = None, *, framework: Framework = "np", device: Any = None,
               select: Patterns = (), exclude: Patterns = (), all_types: bool = False, ignore_scales: bool = False,
               threads: int | None = None, mmap: bool = True, assume_type: TypeLike | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .signatures import Packed
 from .types import STRING, Array, TypeLike, numpys_dtype
+
+A_co = TypeVar("A_co", covariant=True)  # an array of the library that `open` was told
 
 _FLOAT64 = 11  # ONNX's number
 _AT_ONCE = 1 << 20  # elements read at once of a part that is not in one piece
@@ -177,7 +179,7 @@ def count_exponents(core: Any, one: Stored) -> histograms.Exponents:
     return histograms.exponents_of(counts, number)
 
 
-class TensorSlice:
+class TensorSlice(Generic[A_co]):
     """A tensor of an open file that is read in parts: ``f.get_slice("w")[:, 128:256]``.
 
     Indices are integers, slices and ``...``, as in numpy. What is read is the part, and what stands between
@@ -207,7 +209,7 @@ class TensorSlice:
     def __repr__(self) -> str:
         return f"<TensorSlice {self._one.name!r}: {self._one.dtype} {list(self._one.shape)}>"
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> A_co:
         one = self._one
         wanted = _indices(index, one)
         target = one.usual if self._wish.to is None else _core.type_number(self._wish.to)
@@ -227,13 +229,14 @@ class TensorSlice:
             part = part.copy()  # which lets go of what else was read
         return self._put(part, target)
 
-    def _put(self, part: Any, target: int) -> Any:
+    def _put(self, part: Any, target: int) -> A_co:
         if target == STRING and self._place.kind is not None:
             raise UnsupportedError(f"tensor {self._one.name!r} holds strings, and {self._place.kind.name} has none")
         form = numpys_dtype(self._wish.to)
         if form is not None and not form.isnative:
             part = part.astype(form)
-        return self._place.put(part, target, False)
+        made: A_co = self._place.put(part, target, False)
+        return made
 
     def _part(self, wanted: list[int | slice], target: int) -> Array:
         made: Array = _core.empty(_core.type_dtype(target), _shape(self._one.shape, wanted))

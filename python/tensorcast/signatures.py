@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
 from .types import TypeLike
+
+if TYPE_CHECKING:
+    from .choosing import Patterns
+    from .progress import Progress
 
 Path = str | os.PathLike[str]
 
@@ -26,7 +30,10 @@ Keep = Literal["small", "norms", "embeddings", "head", "packed"]
 ScaleRule = Literal["amax", "pow2", "up", "round", "ocp", "mse", "mse-fine", "four-over-six"]
 RepackLayout = Literal["compressed-tensors", "gptq", "awq", "mlx", "modelopt", "comfyui", "gpt-oss", "gguf"]
 Group = Literal[32, 64, 128, "channel"]
-Framework = Literal["np", "numpy", "pt", "torch", "pytorch", "jax", "flax"]
+NumpyName = Literal["np", "numpy"]
+TorchName = Literal["pt", "torch", "pytorch"]
+JaxName = Literal["jax", "flax"]
+Framework = Literal[NumpyName, TorchName, JaxName]
 Resume = bool | Literal["strict"]
 
 # ------------------------------------------------------------------------------ kinds of arrays
@@ -91,6 +98,37 @@ class LossArguments(CastArguments, total=False):
 
     like: Any
     out: Any
+
+
+class ReadOptions(CastOptions, total=False):
+    """What `TensorFile.get` takes besides a name and a default."""
+
+    to: TypeLike | None
+    packed: Packed
+    threads: int | None
+    ignore_scales: bool
+
+
+class OpenOptions(TypedDict, total=False):
+    """What `open` takes besides a path and a framework."""
+
+    device: Any
+    select: Patterns
+    exclude: Patterns
+    mmap: bool
+    assume_type: TypeLike | None
+    allow_hard_links: bool
+    root: str | None
+    storage_options: Mapping[str, Any] | None
+
+
+class LoadOptions(OpenOptions, CastOptions, total=False):
+    """What `load_file` takes besides a path, a type and a framework."""
+
+    all_types: bool
+    ignore_scales: bool
+    threads: int | None
+    progress: Progress
 
 
 class WriterOptions(CastOptions, total=False):

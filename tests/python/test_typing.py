@@ -66,6 +66,10 @@ def test_options_are_those_of_the_extension():
     arguments = set(typing.get_type_hints(signatures.CastArguments))
     assert arguments | {"like", "out", "loss"} == keywords(tc.cast)
     assert set(typing.get_type_hints(signatures.PlanOptions)) == keywords(tc.plan) - {"to", "rules"} | options
+    opened = {*signatures.OpenOptions.__annotations__}
+    assert opened == keywords(tc.open) - {"framework"}
+    assert opened | {*signatures.LoadOptions.__annotations__} == keywords(tc.load_file) - {"framework"} | options
+    assert {*signatures.ReadOptions.__annotations__} | {"like", "out", "loss"} == keywords(tc.TensorFile.get_tensor) | options
 
 
 def test_every_word_of_a_signature_is_taken(tmp_path):

@@ -71,7 +71,18 @@ infos: list[tc.TensorInfo] = tc.inspect("a")
 tc.plan("a", "b", rules=[("a", "bf16"), ("b", np.float16)], scale_rule="mse", group=32).run(overwrite=True)
 tc.load_file("a", "bf16", framework="pt")["w"].tolist()
 with tc.open("a") as file:
-    assert_type(file.get_tensor("w", loss=True, packed="in"), tuple[Any, tc.LossReport])
+    assert_type(file.get_tensor("w", loss=True, packed="in"), tuple[Array, tc.LossReport])
+    assert_type(file.get_tensor("w", like=Tensor(), loss=True), tuple[Any, tc.LossReport])
+    assert_type(file.get_tensor("w", out=x), Any)
+    assert_type(file["w"], Array)
+    assert_type(file.get("w", to="bf16", saturate=False), Array | None)
+    assert_type(file.get("w", 1), Array | int)
+    assert_type(file.get_slice("w")[:2], Array)
+    assert_type(file.raw["w"], Array)
+    assert_type(dict(file), dict[str, Array])
+assert_type(tc.load_file("a", "bf16", select="a.*", saturate=False), dict[str, Array])
+with tc.open("a", framework="pt", device="cpu") as tensors:
+    tensors["w"].reshape(2, 3).resolve_neg()
 tc.explain("1", "e8m0", round_mode="nearest")
 
 # What is wrong.
@@ -96,4 +107,8 @@ tc.plan("a", "b", scale_rule="max")  # wrong: scale_rule
 tc.open("a", framework="tf")  # wrong: framework|"open"
 tc.load_file("a", framework="tensorflow")  # wrong: framework|"load_file"
 tc.open("a").get_tensor("w", to="int8", round_mode="even")  # wrong: get_tensor|round_mode
+tc.open("a").get("w", round_mode="even")  # wrong: "get"|round_mode
+tc.open("a")["w"].resolve_neg()  # wrong: resolve_neg
+tc.open("a", selects="w")  # wrong: "open"|selects
+tc.load_file("a", saturat=False)  # wrong: "load_file"|saturat
 tc.graph.Graph().cast(tc.graph.Graph().add_input("x", "float32", None), "int8", round_mode="even")  # wrong: round_mode
