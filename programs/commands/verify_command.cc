@@ -126,6 +126,10 @@ void AddVerifyCommand(CommandLine& line) {
   AddReportFlags(command, flags->cast, flags->replaces_report);
   command.Runs([flags, command] {
     flags->given = command.Given();
+    if (flags->output == kPiped) {
+      throw files::Error(core::ErrorKind::kArguments,
+                         "OUT is read from a file, and only IN may be - (stdin); name a file");
+    }
     flags->input = PathOfInput(flags->input);
     return VerifyOutput(*flags);
   });
