@@ -4,7 +4,9 @@
 #include "convert/matching.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "convert/candidate.h"
 #include "files/error.h"
@@ -73,22 +75,24 @@ Matching::Matching(const Survey& survey, const SelectionRequest& request)
 }
 
 std::string MeantText(std::string_view pattern, std::span<const std::string> names) {
-  constexpr std::string_view kAll = "/*";
-  const bool is_component = pattern.ends_with(kAll);
-  const std::string_view literal = pattern.substr(0, pattern.size() - (is_component ? 2 : 0));
+  constexpr std::string_view kDividers = "./";
+  const bool is_front = pattern.ends_with(".*") || pattern.ends_with("/*");
+  const std::string_view literal = pattern.substr(0, pattern.size() - (is_front ? 1 : 0));
   // What is no plain name: wildcards, regular expressions, conditions.
   if (literal.find_first_of("*?[\\:<>=") != std::string_view::npos) return {};
-  if (!is_component) return words::DidYouMean(names, pattern);
-  std::vector<std::string> components;  // those of one lie together
+  if (!is_front) return words::DidYouMean(names, pattern);
+  const auto parts = std::ranges::count_if(
+      literal, [&](char c) { return kDividers.find(c) != std::string_view::npos; });
+  std::set<std::string> fronts;  // of as many parts
   for (const std::string_view name : names) {
-    const std::size_t slash = name.find('/');
-    if (slash == std::string_view::npos) continue;
-    const std::string_view component = name.substr(0, slash + 1);
-    if (components.empty() || !components.back().starts_with(component)) {
-      components.push_back(std::string(component) + '*');
+    std::size_t end = 0;
+    for (auto left = parts; left > 0 && end != std::string_view::npos; --left) {
+      end = name.find_first_of(kDividers, end);
+      if (end != std::string_view::npos) ++end;
     }
+    if (end != std::string_view::npos) fronts.insert(std::string(name.substr(0, end)) + '*');
   }
-  return words::DidYouMean(components, pattern);
+  return words::DidYouMean(std::vector(fronts.begin(), fronts.end()), pattern);
 }
 
 std::string MeantText(std::string_view pattern, std::span<const Survey* const> inputs) {

@@ -58,8 +58,8 @@ class Matching {
 };
 
 // "; did you mean lm_head.weight?" of a pattern that matches none of these names: where it is near
-// to one, or to the pattern of all that begin as one does before its first "/", as those of a
-// pipeline's component do. Else empty.
+// to one; or where it ends with ".*" or "/*" and is near to the pattern of all that begin as one
+// does, as "model.layers.*" or a pipeline's "unet/*". Else empty.
 std::string MeantText(std::string_view pattern, std::span<const std::string> names);
 // The same of the names of these inputs' tensors and weights.
 std::string MeantText(std::string_view pattern, std::span<const Survey* const> inputs);
