@@ -196,7 +196,8 @@ def test_a_misspelt_name_is_answered_with_the_nearest(tmp_path):
         with pytest.raises(KeyError, match="did you mean text_encoder/w"):
             parts["textencoder/w"]
     for where, pattern, meant in ((tmp_path / "m.safetensors", "lm_haed.weight", "; did you mean lm_head.weight?"),
-                                  (tmp_path / "m.safetensors", "lm_haed.*", ""), (tmp_path / "m.safetensors", "dense", ""),
+                                  (tmp_path / "m.safetensors", "lm_haed.w*", ""), (tmp_path / "m.safetensors", "lm_haed.*", r"; did you mean lm_head.\*?"),
+                                  (tmp_path / "m.safetensors", "dense", ""),
                                   (pipeline, "textencoder/*", r"; did you mean text_encoder/\*?"), (pipeline, "vae/*", "")):
         for how in ("select", "exclude"):
             for use in (tc.open, tc.load_file):
