@@ -98,7 +98,7 @@ std::string ProgressDisplay::Line(const convert::Progress& progress, std::size_t
   std::string line = joined();
   const std::size_t taken = TextWidth(line) + 2;
   if (taken + kLeastNameColumns > columns) return line;
-  const std::string name = words::Escape(progress.name);
+  std::string name = words::Escape(progress.name);
   // As the name of a tensor: the number of its layer is left out last.
   const report::NamesOfFile of_it = {1, [&](std::size_t) { return name; }};
   return line + "  " + report::DistinctName(name, std::min(columns - taken, kNameColumns), of_it);
