@@ -379,7 +379,8 @@ int Convert(const ConvertFlags& given) {
   convert::PlanAccess::Set(plan, Decide(flags, settings));
   PlanState& state = *convert::PlanAccess::StateOf(plan);
   progress.Clear();
-  if (!flags.cast.quiet) Say(NoticesOf(state));
+  std::vector<Notice> notices = NoticesOf(state);
+  if (!flags.cast.quiet) Say(notices);
   if (!flags.dry_run) CatchInterrupts();
   convert::MeasureTexts(state, flags.force, settings);
   progress.Clear();
@@ -399,6 +400,7 @@ int Convert(const ConvertFlags& given) {
       Run(flags, plan, settings, limits, report.HasExponents(), progress, end);
   if (!run) return end.exit_code;
   ConversionSummary& summary = *run;
+  summary.notices = std::move(notices);
   if (piped != nullptr) {
     piped->Send();
     summary.output = "stdout";

@@ -67,16 +67,16 @@ bool WritesConfig(const convert::PlannedFile& file) {
 
 // What transformers makes of a directory that it does not read, or not in every version.
 void NoteWhatTransformersReads(const convert::FilePlan& plan, std::vector<Notice>& notices) {
+  const auto note = [&](std::string_view text) { notices.push_back({std::string(text)}); };
   if (std::ranges::any_of(plan.jobs, IsBareFloat8)) {
-    notices.push_back(
-        {"transformers 5 casts float8 weights without scales to config.json's dtype, or that of "
-         "from_pretrained(..., dtype=torch.bfloat16); transformers 4 cannot compute with them; "
-         "--to fp8-row, fp8-block and the like write scales, and a configuration that it reads"});
+    note(
+        "transformers 5 casts float8 weights without scales to config.json's dtype, or that of "
+        "from_pretrained(..., dtype=torch.bfloat16); transformers 4 cannot compute with them; --to "
+        "fp8-row, fp8-block and the like write scales, and a configuration that it reads");
   }
   const auto noted = std::ranges::find_if(plan.jobs, [](const convert::TensorJob& job) {
     return job.scaled && !job.scaled.dialect->directory_note.empty();
   });
-  const auto note = [&](std::string_view text) { notices.push_back({std::string(text)}); };
   if (noted != plan.jobs.end()) note(noted->scaled.dialect->directory_note);
   const auto repacked = std::ranges::find_if(plan.jobs, [](const convert::TensorJob& job) {
     return job.repacked != nullptr && !job.repacked->form().dialect->directory_note.empty();
@@ -121,7 +121,6 @@ ConversionSummary SummaryOf(const PlanState& state) {
   summary.output = file.output;
   summary.input_bytes = file.input_bytes;
   summary.options = state.request.cast;
-  summary.notices = NoticesOf(state);
   summary.is_pipeline = std::ranges::any_of(file.plan.config.configurations,
                                             [](const auto& one) { return !one.first.empty(); });
   summary.writes_config = WritesConfig(file);

@@ -69,7 +69,7 @@ struct ConversionSummary {
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
   CastOptions options;
-  std::vector<Notice> notices;
+  std::vector<Notice> notices;                     // those of before the work (NoticesOf)
   report::CastTensors cast;                        // in the order of the file
   std::vector<convert::ExponentCounts> exponents;  // of these; empty: none was counted
   std::vector<CastText> texts;

@@ -238,7 +238,7 @@ class Plan:
             yield None if tell is None else told
 
     def _rows(self) -> list[tuple[str, ...]]:
-        return [(job.name, job.action, " × ".join(map(str, job.shape)) or "scalar",
+        return [(job.name, job.action, tables.shape_text(job.shape),
                  job.from_type or "unknown", job.format or job.to_type or "unknown",
                  f"{job.bytes_before:,}", "" if job.bytes_after is None else f"{job.bytes_after:,}",
                  job.text or job.reason.replace("_", " ")) for job in self.jobs]

@@ -142,7 +142,7 @@ class Diff:
             a, b, loss = one.a, one.b, one.loss
             types = [None if side is None else side.layout or side.type or side.dtype for side in (a, b)]
             shapes = [side.shape for side in (a, b) if side is not None]
-            shape = shapes[0] if len({*shapes}) == 1 else " → ".join(" × ".join(map(str, each)) or "scalar" for each in shapes)
+            shape = shapes[0] if len({*shapes}) == 1 else " → ".join(map(tables.shape_text, shapes))
             return [tables.Name(one.name), _words(one.kind), *types, shape, one.elements, one.different,
                     *((None, None) if loss is None else (loss.max_abs_error, tables.Decibels(loss.snr_db)))]
 

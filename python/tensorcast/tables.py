@@ -84,6 +84,10 @@ def _figure_text(value: float) -> str:
     return f"{value:.1f} dB" if isinstance(value, Decibels) else f"{value:.6g}"
 
 
+def shape_text(shape: tuple[int | None, ...]) -> str:
+    return " × ".join("?" if size is None else str(size) for size in shape) or "scalar"
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, Verdict):
         return f'<td><span class="{value}">●</span> {value}</td>'
@@ -92,7 +96,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, Figure):
         return f'<td class="figure">{escaped(value)}</td>'
     if isinstance(value, tuple):  # a shape
-        return f'<td>{escaped(" × ".join("?" if size is None else str(size) for size in value) or "scalar")}</td>'
+        return f"<td>{escaped(shape_text(value))}</td>"
     words = "–" if value is None else escaped(str(value))
     return f'<td class="long">{words}</td>' if isinstance(value, Name) or len(words) > _LONG else f"<td>{words}</td>"
 
