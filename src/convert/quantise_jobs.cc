@@ -361,21 +361,20 @@ class QuantiseJob {
                            results.subspan(done, some));
       done += some;
     }
-    double beyond[kRangeGrain], least_normal[kRangeGrain];
-    std::fill(std::begin(beyond), std::end(beyond), std::numeric_limits<double>::infinity());
-    std::fill(std::begin(least_normal), std::end(least_normal),
-              std::numeric_limits<double>::denorm_min());
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const core::ScaledResults::Cell all = {
+        kRangeGrain, {kInfinity, kInfinity, std::numeric_limits<double>::denorm_min()}};
     const std::uint64_t skew = BitsOf(info_.type) < 8 ? first % kWholeBytes : 0;
     for (std::uint64_t done = 0; done < n;) {
       const std::uint64_t some = std::min(n - done, kRangeGrain - (first + done) % kRangeGrain);
-      const core::ScaledLimits limits = {results.data() + done, beyond, least_normal};
+      const core::ScaledResults scaled = {results.data() + done, &all};
       const core::LossView view = {FindType(info_.type),
                                    FindType(scaling_.element),
                                    buffers.source.data(),
                                    skew + done,
                                    codes.data(),
                                    done,
-                                   &limits};
+                                   &scaled};
       CheckStatus(core::MeasureScaled(*meter, view, values.data() + done, some, first + done,
                                       options_.target),
                   info_);

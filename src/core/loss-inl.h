@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "core/lanes-inl.h"
 #include "hwy/cache_control.h"
@@ -124,7 +125,13 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
   return true;
 }
 
-// The limits of a stretch: the same for all its elements, or each one's own.
+// Elements that are taken for ordinary together.
+inline constexpr std::size_t kOrdinaryRun = 128;
+static_assert(kOrdinaryRun % kLossSums == 0 && kLossBlock % kOrdinaryRun == 0);
+
+// The limits of a stretch: the same for all its elements, or those of each one's cell. Elements
+// [first, end) are every kLossSums-th vector, of one run (kOrdinaryRun) where limits ask about
+// some.
 struct UniformLimits {
   // What a cast gives of an ordinary element: zero of zero, nothing larger.
   static constexpr bool kOfCasts = true;
@@ -132,38 +139,113 @@ struct UniformLimits {
       : high(hn::Set(DF64(), params.beyond_high)),
         low(hn::Set(DF64(), params.beyond_low)),
         least(hn::Set(DF64(), params.least_normal)) {}
+  // What is called before elements are held against their limits one by one.
+  HWY_INLINE void Prepare(std::size_t, std::size_t) const {}
   template <class V> HWY_INLINE auto Beyond(V x, std::size_t) const {
     return hn::Or(hn::Ge(x, high), hn::Le(x, low));
   }
   HWY_INLINE auto LeastNormal(std::size_t) const { return least; }
-  HWY_INLINE bool MayBeLow(hn::Vec<DF64> smallest) const {
+  // By the smallest magnitude, whether any is below the least normal one.
+  template <class V> HWY_INLINE bool MayBeLow(V smallest, std::size_t) const {
     return !hn::AllFalse(DF64(), hn::Lt(smallest, least));
   }
-  // Many elements are held against their limits at once: by their largest and smallest.
-  template <class V> HWY_INLINE V Watch(V, std::size_t, V seen) const { return seen; }
-  template <class V> HWY_INLINE bool AnyBeyond(V largest, V smallest, V) const {
+  // By the largest and the smallest, whether any is beyond its limit.
+  template <class V>
+  HWY_INLINE bool AnyBeyond(V largest, V smallest, const double*, std::size_t, std::size_t) const {
     return !hn::AllFalse(DF64(), hn::Or(hn::Ge(largest, high), hn::Le(smallest, low)));
   }
 
   hn::Vec<DF64> high, low, least;
 };
-struct OwnLimits {
+
+// Of each run the closest limits are known, which mostly answer for all its elements; their own are
+// written out where they do not.
+class OwnLimits {
+ public:
   static constexpr bool kOfCasts = true;
-  template <class V> HWY_INLINE auto Beyond(V x, std::size_t i) const {
-    return hn::Ge(hn::Abs(x), hn::LoadU(DF64(), beyond + i));
-  }
-  HWY_INLINE auto LeastNormal(std::size_t i) const { return hn::LoadU(DF64(), least_normal + i); }
-  HWY_INLINE bool MayBeLow(hn::Vec<DF64>) const { return true; }
-  // `seen` is zero until an element is beyond its limit.
-  template <class V> HWY_INLINE V Watch(V x, std::size_t i, V seen) const {
-    return hn::IfThenElse(Beyond(x, i), hn::Set(DF64(), 1.0), seen);
-  }
-  template <class V> HWY_INLINE bool AnyBeyond(V, V, V seen) const {
-    return !hn::AllTrue(DF64(), hn::Eq(seen, hn::Zero(DF64())));
+
+  // Of n elements of a view from the head-th on, a block at most.
+  OwnLimits(const ScaledResults::Cell* cells, std::size_t head, std::size_t n) : head_(head) {
+    for (std::size_t first = 0; first < n; first += kOrdinaryRun) {
+      const std::size_t end = std::min(n, first + kOrdinaryRun);
+      while (cells->end <= head + first) ++cells;
+      Run& run = runs_[first / kOrdinaryRun];
+      run = {.first = first, .end = end, .cells = cells, .closest = cells->limits};
+      for (; cells->end < head + end; ++cells) {
+        each_ = each_ || (cells->end - head) % kLossSums != 0;
+        const CellLimits& next = cells[1].limits;
+        // A limit that is NaN, of an odd scale, stays or comes: it answers for nothing.
+        const auto take = [](double& known, double other, bool is_closer) {
+          if (is_closer || other != other) known = other;
+        };
+        take(run.closest.up, next.up, next.up < run.closest.up);
+        take(run.closest.down, next.down, next.down < run.closest.down);
+        take(run.closest.least_normal, next.least_normal,
+             next.least_normal > run.closest.least_normal);
+      }
+    }
   }
 
-  const double* beyond;
-  const double* least_normal;
+  void Prepare(std::size_t first, std::size_t end) {
+    const std::size_t last = (end - 1) / kOrdinaryRun;
+    for (std::size_t run = first / kOrdinaryRun; run <= last; ++run) WriteOut(runs_[run]);
+  }
+  template <class V> HWY_INLINE auto Beyond(V x, std::size_t i) const {
+    return hn::Or(hn::Ge(x, Limit(up_, i)), hn::Le(x, Limit(low_, i)));
+  }
+  HWY_INLINE auto LeastNormal(std::size_t i) const { return Limit(least_, i); }
+  template <class V> HWY_INLINE bool MayBeLow(V smallest, std::size_t first) const {
+    const DF64 d;
+    const CellLimits& closest = runs_[first / kOrdinaryRun].closest;
+    return !hn::AllTrue(d, hn::Ge(smallest, hn::Set(d, closest.least_normal)));
+  }
+  template <class V>
+  HWY_INLINE bool AnyBeyond(V largest, V smallest, const double* x, std::size_t first,
+                            std::size_t end) {
+    const DF64 d;
+    const CellLimits& closest = runs_[first / kOrdinaryRun].closest;
+    if (HWY_LIKELY(hn::AllTrue(d, hn::And(hn::Lt(largest, hn::Set(d, closest.up)),
+                                          hn::Gt(smallest, hn::Set(d, -closest.down)))))) {
+      return false;
+    }
+    Prepare(first, end);
+    for (std::size_t i = first; i < end; i += kLossSums) {
+      if (!hn::AllFalse(d, Beyond(hn::LoadU(d, x + i), i))) return true;
+    }
+    return false;
+  }
+
+ private:
+  struct Run {
+    std::size_t first, end;
+    const ScaledResults::Cell* cells;  // from that of the first element on
+    CellLimits closest;                // of all of them
+    bool is_written_out = false;
+  };
+
+  HWY_INLINE hn::Vec<DF64> Limit(const double* limits, std::size_t i) const {
+    return each_ ? hn::LoadU(DF64(), limits + i) : hn::Set(DF64(), limits[i / kLossSums]);
+  }
+
+  void WriteOut(Run& run) {
+    if (std::exchange(run.is_written_out, true)) return;
+    const std::size_t step = each_ ? 1 : kLossSums;
+    const ScaledResults::Cell* cell = run.cells;
+    for (std::size_t i = run.first; i < run.end; ++cell) {
+      const std::size_t end = std::min(run.end, cell->end - head_);
+      for (; i < end; i += step) {
+        up_[i / step] = cell->limits.up;
+        low_[i / step] = -cell->limits.down;
+        least_[i / step] = cell->limits.least_normal;
+      }
+    }
+  }
+
+  const std::size_t head_;
+  bool each_ = false;  // whether a cell ends among elements that are of different sums
+  Run runs_[kLossBlock / kOrdinaryRun];
+  // Of each element, or of kLossSums that are of one cell.
+  alignas(64) double up_[kLossBlock], low_[kLossBlock], least_[kLossBlock];
 };
 
 // Of results that no cast made: what is beyond a limit depends on both.
@@ -181,6 +263,7 @@ struct PairLimits {
     const auto low = hn::And(hn::Le(x, range.low), hn::Eq(result, end_low));
     return hn::Or(hn::Eq(hn::Abs(x), beyond_all), hn::Or(high, low));
   }
+  HWY_INLINE void Prepare(std::size_t, std::size_t) const {}
   HWY_INLINE auto LeastNormal(std::size_t i) const { return range.LeastNormal(i); }
 
   UniformLimits range;
@@ -304,14 +387,14 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
 // where an element is not, or loses the sign of a zero.
 template <class Limits, class Errors>
 HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, std::size_t first,
-                                std::size_t end, const LossParams& params, const Limits& limits,
+                                std::size_t end, const LossParams& params, Limits& limits,
                                 const Errors& errors, LossLanes* out, LossStretch* stretch) {
   const DF64 d;
   const hn::RebindToSigned<DF64> di;
   const auto zero = hn::Zero(d);
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   LossLanes lanes = *out;
-  auto largest = hn::Neg(infinity), least = infinity, smallest = infinity, seen = zero;
+  auto largest = hn::Neg(infinity), least = infinity, smallest = infinity;
   auto larger = zero;  // negative where a relative error may be larger than the known one
   const auto known = hn::Set(d, lanes.max_relative * (kFused ? 1 : 1 - 0x1p-50));
   auto exact = hn::Zero(di);
@@ -327,19 +410,19 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
     largest = hn::Max(largest, x);
     least = hn::Min(least, x);
     smallest = hn::Min(smallest, magnitude);
-    seen = limits.Watch(x, i, seen);
     larger = hn::Or(larger, hn::MulSub(known, magnitude, error));
     exact = hn::Sub(exact,
                     hn::VecFromMask(di, hn::RebindMask(di, errors.IsExact(x, y, error, infinity))));
   }
   // An element that is not finite leaves no finite sum.
   if (!hn::AllTrue(d, hn::Lt(hn::Add(lanes.squares, lanes.errors), infinity)) ||
-      limits.AnyBeyond(largest, least, seen)) {
+      limits.AnyBeyond(largest, least, x_values, first, end)) {
     return false;
   }
   LowLanes low;
   low.smallest = smallest;
-  if (limits.MayBeLow(smallest)) {
+  if (limits.MayBeLow(smallest, first)) {
+    limits.Prepare(first, end);
     low = FindLow(x_values, y_values, first, end, limits);
     if (params.to_float && low.loses_zero_sign) return false;
   }
@@ -368,9 +451,10 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
 // The same elements, whatever they are.
 template <class Limits, class Errors>
 void MeasureAny(const double* x_values, const double* y_values, std::size_t first, std::size_t end,
-                const LossParams& params, const Limits& limits, const Errors& errors,
-                LossLanes* out, LossStretch* stretch) {
+                const LossParams& params, Limits& limits, const Errors& errors, LossLanes* out,
+                LossStretch* stretch) {
   const DF64 d;
+  limits.Prepare(first, end);
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   const auto zero = hn::Zero(d);
   // Less one for each element, lane by lane.
@@ -496,15 +580,11 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
   stretch->compared_nonzero += ordinary + total(compared_nonzero);
 }
 
-// Elements that are taken for ordinary together.
-inline constexpr std::size_t kOrdinaryRun = 128;
-static_assert(kOrdinaryRun % kLossSums == 0);
-
 // Counts n elements, a multiple of eight, the first of which is a multiple of eight in its block:
 // element i adds into sum i mod 8 whatever the lanes. stretch->max_* hold what was known before.
 template <class Limits, class Errors>
 void MeasureStretch(const double* x_values, const double* y_values, std::size_t n,
-                    const LossParams& params, const Limits& limits, const Errors& errors,
+                    const LossParams& params, Limits& limits, const Errors& errors,
                     LossStretch* stretch) {
   const DF64 d;
   const std::size_t width = hn::Lanes(d);

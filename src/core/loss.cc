@@ -303,9 +303,10 @@ LossParams LossState::ParamsOf(const LossView& view, std::uint64_t i) const {
   if (view.scaled == nullptr) return params;
   // No cast of ONNX's: nothing is left open.
   LossParams scaled;
-  scaled.beyond_high = view.scaled->beyond[i];
-  scaled.beyond_low = -scaled.beyond_high;
-  scaled.least_normal = view.scaled->least_normal[i];
+  const CellLimits& limits = view.scaled->LimitsOf(static_cast<std::size_t>(i));
+  scaled.beyond_high = limits.up;
+  scaled.beyond_low = -limits.down;
+  scaled.least_normal = limits.least_normal;
   scaled.to_float = params.to_float;
   return scaled;
 }

@@ -84,12 +84,28 @@ struct LossStretch {
   }
 };
 
-// What stands in the place of the destination's values and limits where its codes have scales, one
-// of each for an element of the view.
-struct ScaledLimits {
-  const double* values;        // of the codes, after the scale
-  const double* beyond;        // the least magnitude beyond the range
-  const double* least_normal;  // the destination's, times the scale; above zero
+// The limits of elements whose codes have a scale in common.
+struct CellLimits {
+  double up, down;      // the least magnitudes beyond the range, above zero and below it
+  double least_normal;  // the destination's, times the scale; above zero
+};
+
+// What stands in the place of the destination's values and limits where its codes have scales.
+struct ScaledResults {
+  // Some elements of a view that are of one cell, behind those of the last one.
+  struct Cell {
+    std::size_t end;  // the place behind them
+    CellLimits limits;
+  };
+
+  const CellLimits& LimitsOf(std::size_t i) const {
+    const Cell* cell = cells;
+    while (cell->end <= i) ++cell;
+    return cell->limits;
+  }
+
+  const double* values;  // of the codes, after the scale
+  const Cell* cells;     // the last one ends where the view's elements do, or later
 };
 
 // The elements of one run over part of a tensor, where they stand: first indices in elements.
@@ -100,7 +116,7 @@ struct LossView {
   std::uint64_t source_first;
   const std::byte* result;
   std::uint64_t result_first;
-  const ScaledLimits* scaled = nullptr;
+  const ScaledResults* scaled = nullptr;
 };
 
 // What a LossMeter holds: the figures of all elements gathered, but for those that Report works

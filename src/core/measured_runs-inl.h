@@ -101,7 +101,8 @@ void MeasureLanes(const LossView& view, const LossParams& params, const LimitsFr
   const std::size_t body = (n - head) / kLossSums * kLossSums;
   if (body != 0) {
     LossStretch stretch = loss->StretchFrom(index + head);
-    MeasureStretch(x + head, y + head, body, params, limits_from(head), Subtracted(), &stretch);
+    auto limits = limits_from(head, body);
+    MeasureStretch(x + head, y + head, body, params, limits, Subtracted(), &stretch);
     loss->AddStretch(stretch, x + head, y + head, body, view, head, index + head);
   }
   const std::size_t done = head + body;
@@ -135,7 +136,8 @@ bool MeasureWide(const LossView& view, const double* x, const double* y, std::si
     return false;
   }
   LossStretch stretch = loss->StretchFrom(index);
-  MeasureStretch(x, y, n, loss->params, UniformLimits(loss->params), Given{errors}, &stretch);
+  const UniformLimits limits(loss->params);
+  MeasureStretch(x, y, n, loss->params, limits, Given{errors}, &stretch);
   if (loss->GivesExample(stretch, index)) FindMaxima(x, y, errors, n, &stretch);
   loss->AddStretch(stretch, x, y, n, view, 0, index);
   return true;
@@ -150,15 +152,15 @@ void MeasureBlock(const LossView& view, const double* x, const double* y, std::s
     if (!MeasureWide(view, x, y, n, index, loss)) loss->AddExactly(view, 0, n, index);
     return;
   }
-  const auto limits_from = [&params](std::size_t) { return UniformLimits(params); };
+  const auto limits_from = [&params](std::size_t, std::size_t) { return UniformLimits(params); };
   MeasureLanes(view, params, limits_from, x, y, n, index, loss);
 }
 
 void MeasureScaledBlock(const LossView& view, const double* x, std::size_t n, std::uint64_t index,
                         LossState* loss) {
-  const ScaledLimits& scaled = *view.scaled;
-  const auto limits_from = [&scaled](std::size_t i) {
-    return OwnLimits{scaled.beyond + i, scaled.least_normal + i};
+  const ScaledResults& scaled = *view.scaled;
+  const auto limits_from = [&scaled](std::size_t first, std::size_t count) {
+    return OwnLimits(scaled.cells, first, count);
   };
   MeasureLanes(view, loss->ParamsOf(view, 0), limits_from, x, scaled.values, n, index, loss);
 }
@@ -186,7 +188,7 @@ void MeasurePairBlock(const LossView& view, std::size_t n, std::uint64_t index, 
     loss->AddExactly(view, 0, n, index);
     return;
   }
-  const auto limits_from = [&](std::size_t i) { return PairLimits(params, y + i); };
+  const auto limits_from = [&](std::size_t i, std::size_t) { return PairLimits(params, y + i); };
   MeasureLanes(view, params, limits_from, x, y, n, index, loss);
 }
 

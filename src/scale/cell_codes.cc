@@ -77,19 +77,26 @@ void CellQuotients::Run(const double* x, double* quotients, std::size_t n, doubl
   if (integer_) RoundToInteger(quotients, n);
 }
 
-CellLimits CellQuotients::Limits(double scale, double global) const {
+core::CellLimits CellQuotients::Limits(double scale, double global) const {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto next = [](double value) {
-    return std::nextafter(value, std::numeric_limits<double>::infinity());
+    // Of cells of 16 elements a call of nextafter takes longer than they do.
+    return value > 0 && value < kInfinity
+               ? std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) + 1)
+               : std::nextafter(value, kInfinity);
+  };
+  const auto both = [](double beyond, double least) {
+    return core::CellLimits{beyond, beyond, least};
   };
   if (global_use_ != Factor::kDivides) {
     const double factor = global_use_ == Factor::kMultiplies ? scale * global : scale;
     const double beyond = beyond_ * factor;  // of a few bits more than the factor: exact
-    return {itself_ ? beyond : next(beyond), least_normal_ * factor};
+    return both(itself_ ? beyond : next(beyond), least_normal_ * factor);
   }
   const double wanted = beyond_ * scale, beyond = wanted / global, product = beyond * global;
   const double rest = (wanted - product) - core::ProductError(beyond, global, product);
-  return {rest > 0 || (rest == 0 && !itself_) ? next(beyond) : beyond,
-          least_normal_ * scale / global};
+  return both(rest > 0 || (rest == 0 && !itself_) ? next(beyond) : beyond,
+              least_normal_ * scale / global);
 }
 
 double LargestFinite(const double* x, std::size_t n, double known) {

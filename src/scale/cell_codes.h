@@ -5,18 +5,16 @@
 #ifndef TENSORCAST_SRC_SCALE_CELL_CODES_H_
 #define TENSORCAST_SRC_SCALE_CELL_CODES_H_
 
+#include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
+#include "core/loss.h"
 #include "scale/scaled_tensor.h"
 
 namespace tensorcast::scale {
-
-// Where, of an element type under one scale, a magnitude leaves the range (the least double that
-// does), and the least normal value, of integers the least above zero.
-struct CellLimits {
-  double beyond;
-  double least_normal;
-};
 
 // What the layout asks of the arithmetic, decided once. The scaling is one that CheckedWritten
 // takes.
@@ -28,7 +26,9 @@ class CellQuotients {
   // global scale included: it is on the same side of, or at, every value at which the code changes.
   // For int8 it is the code's value itself, within 127.
   void Run(const double* x, double* quotients, std::size_t n, double scale, double global) const;
-  CellLimits Limits(double scale, double global) const;
+  // A limit is the least double whose code is beyond the range; of integers the least normal value
+  // is the least above zero.
+  core::CellLimits Limits(double scale, double global) const;
 
  private:
   Factor global_use_;
@@ -37,6 +37,29 @@ class CellQuotients {
   double beyond_;      // of the element type: a magnitude from here on is beyond, or
   bool itself_;        // not this one, but larger ones
   double least_normal_;
+};
+
+// The limits of scales, kept where one comes again, as those of few bits do.
+class KnownLimits {
+ public:
+  KnownLimits(const CellQuotients& quotients, double global)
+      : quotients_(quotients), global_(global) {}
+
+  const core::CellLimits& Of(double scale) {
+    Known& known = known_[std::bit_cast<std::uint64_t>(scale) >> 49 & 0xFF];
+    if (known.scale != scale) known = {scale, quotients_.Limits(scale, global_)};
+    return known.limits;
+  }
+
+ private:
+  struct Known {
+    double scale = std::numeric_limits<double>::quiet_NaN();
+    core::CellLimits limits = {};
+  };
+
+  const CellQuotients& quotients_;
+  const double global_;
+  std::array<Known, 256> known_;  // by the last bits of an exponent and the first of a mantissa
 };
 
 // The largest finite magnitude of n values and of `known`.

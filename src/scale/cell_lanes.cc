@@ -16,6 +16,7 @@
 
 #if HWY_TARGET != HWY_SCALAR
 #include "scale/byte_look_up-inl.h"
+#include "scale/code_steps-inl.h"
 #include "scale/error_lanes-inl.h"
 #include "scale/float_sums-inl.h"
 #include "scale/gguf_formulas-inl.h"
@@ -355,6 +356,8 @@ const CellLanes* TargetLanes() {
     filled.scale_integers = &ScaleIntegers;
     filled.are_float_sums = &FloatSums;
     filled.unpack = kUnpack.data();
+    filled.find_steps = &FindSteps;
+    filled.encode_by_steps = &EncodeBySteps;
     filled.divide_to_integers = &DivideToPackedIntegers;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;

@@ -58,6 +58,15 @@ struct RoundStep {
   double least, most;
 };
 
+// Where the codes of bfloat16s change under a cell's scale (code_steps-inl.h).
+struct alignas(64) CodeSteps {
+  std::uint8_t steps[16];  // of mantissas from 8 i on
+  std::int8_t last[16];    // the mantissa behind which there is one more
+  double scale;
+  std::uint16_t least_normal;  // magnitude whose quotient is a normal value
+  std::uint8_t exponent;       // of a bfloat16 that has as many steps as its code says
+};
+
 // Tables stand in whole lines of the cache: their vectors do not cross two.
 struct alignas(64) TableLine {
   std::byte bytes[64];
@@ -127,6 +136,12 @@ struct CellLanes {
                            const TieBits& ties);
   void (*multiply_to_halves)(const std::byte* x, bool is_bfloat16, std::byte* out, std::size_t n,
                              const float* factors, const CellsInOrder& cells);
+  // The codes of float8e4m3fn of bfloat16s, in two calls: the steps of each cell, false where a
+  // scale is no float32 between 2^-100 and 2^100; then codes of elements that are finite, and false
+  // where some are not. Null where the target is no faster with them.
+  bool (*find_steps)(const double* scales, std::size_t cells, CodeSteps* steps);
+  bool (*encode_by_steps)(const std::byte* x, std::byte* codes, std::size_t n,
+                          const CodeSteps* steps, const CellsInOrder& cells);
   // The codes of int8: the quotients rounded to the nearest within 127, of NaN 0.
   void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
                              const Divisors& by, const CellsInOrder& cells);

@@ -288,7 +288,8 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
   }
   const core::FpEnvironment environment;
   alignas(64) float floats[kAtOnce];
-  alignas(64) double values[kAtOnce], results[kAtOnce], beyond[kAtOnce], least_normal[kAtOnce];
+  alignas(64) double values[kAtOnce], results[kAtOnce];
+  core::ScaledResults::Cell cells[kAtOnce];
   std::byte codes[kAtOnce];
   const bool is_packed = encoder_.element == DataType::kFloat4E2M1;
   const bool is_symmetric = encoder_.type != "Q4_1" && encoder_.type != "Q5_1";
@@ -302,6 +303,7 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
       Require(value_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(values)), 0,
                                    some));
     }
+    core::ScaledResults::Cell* next = cells;
     const bool all_finite = lanes_->all_finite(floats, some);
     for (std::size_t at = 0; at < some; at += blocks_.values) {
       const std::span<float> block(floats + at, blocks_.values);
@@ -313,14 +315,16 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
         return (done + at) / blocks_.values;
       }
       if (loss == nullptr) continue;
-      for (std::size_t i = 0; i < block.size(); ++i) {
-        const std::size_t run = i / encoder_.run;
+      for (std::size_t run = 0; run * encoder_.run < block.size(); ++run) {
         // Where a scale is 0 all values are too near to it to be beyond anything.
-        const float end =
-            std::signbit(values[at + i]) ? made.beyond_down[run] : made.beyond_up[run];
-        beyond[at + i] = end > 0 ? end : std::numeric_limits<double>::infinity();
-        least_normal[at + i] =
-            std::max(double{made.least_normal[run]}, std::numeric_limits<double>::min());
+        const auto limit = [](float end) {
+          return end > 0 ? double{end} : std::numeric_limits<double>::infinity();
+        };
+        *next++ = {at + (run + 1) * encoder_.run,
+                   {limit(made.beyond_up[run]), limit(made.beyond_down[run]),
+                    std::max(double{made.least_normal[run]}, std::numeric_limits<double>::min())}};
+      }
+      for (std::size_t i = 0; i < block.size(); ++i) {
         if (!is_packed) {
           codes[at + i] = static_cast<std::byte>(made.codes[i]);
         } else if (i % 2 == 0) {
@@ -330,9 +334,9 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
     }
     if (loss == nullptr) continue;
     blocks_.to_doubles(out, some / blocks_.values, results);
-    const core::ScaledLimits limits = {results, beyond, least_normal};
+    const core::ScaledResults scaled = {results, cells};
     const core::LossView view = {
-        FindType(source_), FindType(encoder_.element), x.data(), x_first + done, codes, 0, &limits};
+        FindType(source_), FindType(encoder_.element), x.data(), x_first + done, codes, 0, &scaled};
     Require(core::MeasureScaled(*loss, view, values, some, first + done, target_));
   }
   return std::nullopt;

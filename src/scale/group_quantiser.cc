@@ -392,10 +392,11 @@ void GroupQuantiser::Measure(std::span<const std::byte> x, std::uint64_t x_first
                              std::uint64_t first, std::uint64_t rows,
                              const std::vector<std::uint8_t>& codes,
                              const std::vector<GroupNumbersMade>& numbers, LossMeter* loss) const {
-  alignas(64) double values[kBlock], results[kBlock], beyond[kBlock], least_normal[kBlock];
+  alignas(64) double values[kBlock], results[kBlock];
+  core::ScaledResults::Cell cells[kBlock];
   std::array<std::byte, kBlock> stored;
   const DataType element = rule_.bits == 4 ? DataType::kInt4 : DataType::kInt8;
-  const core::ScaledLimits limits = {results, beyond, least_normal};
+  const core::ScaledResults scaled = {results, cells};
   const int middle = rule_.codes() / 2;
   // The distance of a value from zero at which its code would be past one that is `far` away.
   const auto end_of = [](int far, double scale) {
@@ -406,6 +407,7 @@ void GroupQuantiser::Measure(std::span<const std::byte> x, std::uint64_t x_first
     Require(value_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(values)), 0,
                                  some));
     stored.fill(std::byte{0});
+    core::ScaledResults::Cell* next = cells;
     for (std::size_t i = 0; i < some;) {
       const std::uint64_t row = (done + i) / columns_, column = (done + i) % columns_;
       const std::uint64_t group = column / group_;
@@ -417,11 +419,10 @@ void GroupQuantiser::Measure(std::span<const std::byte> x, std::uint64_t x_first
           rule_.is_fitted() ? kInfinite : end_of(rule_.codes() - 1 - zero, std::fabs(of.scale));
       double down = rule_.is_fitted() ? kInfinite : end_of(zero, std::fabs(of.scale));
       if (of.scale < 0) std::swap(up, down);
+      *next++ = {i + n, {up, down, std::fabs(of.scale)}};
       for (std::size_t k = i; k < i + n; ++k) {
         const int code = codes[done + k];
         results[k] = (code - of.zero) * of.scale + of.bias;
-        beyond[k] = std::signbit(values[k]) ? down : up;
-        least_normal[k] = std::fabs(of.scale);
         const auto as_signed = static_cast<unsigned>(code - middle);
         if (rule_.bits == 8) {
           stored[k] = static_cast<std::byte>(as_signed & 0xFF);
@@ -432,7 +433,7 @@ void GroupQuantiser::Measure(std::span<const std::byte> x, std::uint64_t x_first
       i += n;
     }
     const core::LossView view = {
-        FindType(source_), FindType(element), x.data(), x_first + done, stored.data(), 0, &limits};
+        FindType(source_), FindType(element), x.data(), x_first + done, stored.data(), 0, &scaled};
     Require(core::MeasureScaled(*loss, view, values, some, first + done, target_));
   });
 }

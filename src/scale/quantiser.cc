@@ -37,6 +37,7 @@ bool IsSource(DataType type) {
 }
 
 constexpr std::uint64_t kQuantisedAtOnce = 2048;  // elements done at once in lanes
+constexpr std::uint64_t kLeastOfSteps = 512;      // of a cell, for which finding steps pays
 
 TieBits TiesOf(const TypeInfo* element) {
   if (!element->is_float()) return {};
@@ -77,6 +78,9 @@ Quantiser::Quantiser(DataType source, const Scaling& scaling, ScaleRule rule,
   const TypeInfo& element = detail::Row(scaling.element);
   ties_ = TiesOf(&element);
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
+  has_steps_ = lanes_ != nullptr && lanes_->find_steps != nullptr &&
+               source == DataType::kBfloat16 && scaling.element == DataType::kFloat8E4M3FN &&
+               scaling.global_use == Factor::kNone;
   in_halves_ = lanes_ != nullptr && lanes_->divide_to_halves != nullptr && element.is_float() &&
                core::OddIsExact(detail::Row(DataType::kBfloat16), element);
   bind(in_halves_ ? DataType::kBfloat16 : DataType::kFloat32, scaling.element, &code_of_quotient_);
@@ -203,8 +207,19 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
     fits = lanes_->factors_of(some, count, global, numerator, least, most, factors.get(),
                               divisors.get());
   }
-  const Call call = {x,         x_first,     first, scales, factors.get(), divisors.get(),
-                     numerator, cells.first, exact, fits,   codes,         codes_first};
+  std::unique_ptr<CodeSteps[]> steps;
+  if (has_steps_ && fits && n / cells.count >= kLeastOfSteps) {
+    steps = std::make_unique_for_overwrite<CodeSteps[]>(static_cast<std::size_t>(cells.count));
+    if (!lanes_->find_steps(divisors.get(), static_cast<std::size_t>(cells.count), steps.get())) {
+      steps.reset();
+    }
+  }
+  std::optional<KnownLimits> limits;
+  if (loss != nullptr) limits.emplace(quotients_, scales.global);
+  const Call call = {
+      x,         x_first,     first, scales, factors.get(), divisors.get(),
+      numerator, cells.first, exact, fits,   steps.get(),   limits ? &*limits : nullptr,
+      codes,     codes_first};
   if (lanes_ != nullptr && loss == nullptr) {
     for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
       EncodeInFloat(call, done, std::min(n - done, kQuantisedAtOnce));
@@ -221,9 +236,28 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
   });
 }
 
+bool Quantiser::EncodeBySteps(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  const std::uint64_t held = call.x.size() / 2, room = call.codes.size();
+  if (call.x_first > held || done + n > held - call.x_first || call.codes_first > room ||
+      done + n > room - call.codes_first) {
+    Require(Status(StatusCode::kBufferTooSmall));
+  }
+  const std::byte* const x = call.x.data() + (call.x_first + done) * 2;
+  std::byte* const codes = call.codes.data() + (call.codes_first + done);
+  bool is_done = true;
+  ForEachRunOfCells(
+      partition_, call.first + done, n,
+      [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
+        is_done = is_done && lanes_->encode_by_steps(x + at * 2, codes + at, length,
+                                                     call.steps + (cell - call.first_cell), order);
+      });
+  return is_done;
+}
+
 // A quotient that is far too small or too large for the element type is zero or the limit, however
 // it is rounded on the way.
 void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  if (call.steps != nullptr && EncodeBySteps(call, done, n)) return;
   alignas(64) float decoded[kQuantisedAtOnce], quotients[kQuantisedAtOnce];
   const std::byte* x = reinterpret_cast<const std::byte*>(decoded);
   const std::span<std::byte> room = std::as_writable_bytes(std::span(decoded));
@@ -307,9 +341,8 @@ void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n,
                         LossMeter* loss) const {
   alignas(64) double values[kBlock];
   alignas(64) double results[kBlock];
-  alignas(64) double beyond[kBlock];
-  alignas(64) double least_normal[kBlock];
-  const core::ScaledLimits limits = {results, beyond, least_normal};
+  core::ScaledResults::Cell cells[kBlock];
+  core::ScaledResults::Cell* next = cells;
   const auto bytes_of = [](double* block) {
     return std::as_writable_bytes(std::span<double>(block, kBlock));
   };
@@ -319,13 +352,12 @@ void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n,
              [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
                const double scale = call.scales.scales[cell - call.scales.first];
                values_.Run(results + at, results + at, length, scale, call.scales.global, 0);
-               const CellLimits ends = quotients_.Limits(scale, call.scales.global);
-               std::fill_n(beyond + at, length, ends.beyond);
-               std::fill_n(least_normal + at, length, ends.least_normal);
+               *next++ = {at + length, call.limits->Of(scale)};
              });
+  const core::ScaledResults scaled = {results, cells};
   const core::LossView view = {
       FindType(source_), FindType(scaling_.element), call.x.data(), call.x_first + done,
-      call.codes.data(), call.codes_first + done,    &limits};
+      call.codes.data(), call.codes_first + done,    &scaled};
   Require(core::MeasureScaled(*loss, view, values, n, call.first + done, target_));
 }
 

@@ -65,13 +65,17 @@ class Quantiser {
     const double* divisors;
     double numerator;
     std::uint64_t first_cell;
-    bool exact;  // products with the factors are the quotients
-    bool fits;   // no factor is NaN
+    bool exact;              // products with the factors are the quotients
+    bool fits;               // no factor is NaN
+    const CodeSteps* steps;  // of the same cells, or null
+    KnownLimits* limits;     // where loss is measured
     std::span<std::byte> codes;
     std::uint64_t codes_first;
   };
 
   void EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const;
+  // False where it cannot.
+  bool EncodeBySteps(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void Measure(const Call& call, std::uint64_t done, std::uint64_t n, LossMeter* loss) const;
   void GatherInLanes(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
                      std::uint64_t n, std::uint64_t first_cell, std::span<double> amax) const;
@@ -88,6 +92,7 @@ class Quantiser {
   const CellLanes* lanes_ = nullptr;  // null: everything is done in float64
   CastPlan float_of_source_, code_of_quotient_;
   bool in_halves_ = false;  // quotients are bfloat16 rounded to odd, else float32
+  bool has_steps_ = false;
   TieBits ties_ = {};
   std::optional<ScalesOfCells> scales_;  // of magnitudes that float32 holds
 };

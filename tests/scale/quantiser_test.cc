@@ -121,6 +121,44 @@ TEST(Quantiser, CodesUnderFloatScales) {
   }
 }
 
+// Every bfloat16 that is finite, in rows that are long enough for codes without quotients: under
+// scales of few bits, whose quotients are ties, and of many.
+TEST(Quantiser, CodesOfEveryBfloat16) {
+  std::mt19937_64 random(26);
+  const Scaling scaling = {DataType::kFloat8E4M3FN, DataType::kFloat32};
+  std::vector<double> scales = {1, 0x1.fffffep-1, 0x1.000002p0, 0x1p-100, 0x1.8p99, 0x1p-101};
+  for (int i = 3; i < 64; i += 12) scales.push_back(i * 0x1p-12);
+  for (int i = 0; i < 5; ++i) scales.push_back(RandomScale(random));
+  scales = testing::SampleOf(scales, random());
+  constexpr std::uint64_t kMagnitudes = 0x7F80, kColumns = 2 * kMagnitudes;
+  const std::uint64_t n = scales.size() * kColumns;
+  std::vector<std::byte> x(n * 2), codes(n);
+  std::vector<std::uint64_t> expected(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool is_negative = i % kColumns >= kMagnitudes;
+    const std::uint64_t magnitude = i % kMagnitudes;
+    StoreCode(DataType::kBfloat16, x.data(), i, magnitude | (is_negative ? 0x8000 : 0));
+    expected[i] = is_negative ? expected[i - kMagnitudes] | 0x80
+                              : ExpectedCode(scaling, DataType::kBfloat16, magnitude,
+                                             scales[i / kColumns], 1);
+  }
+  const std::uint64_t shape[] = {scales.size(), kColumns};
+  for (const Target target : Targets()) {
+    const Quantiser quantiser(DataType::kBfloat16, scaling, ScaleRule::kAmax,
+                              Partition::OfRows(shape), target);
+    // The second time from the middle of a row on.
+    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{12345}}) {
+      std::ranges::fill(codes, std::byte{0xAA});
+      quantiser.Encode(x, first, first, n - first, {0, scales, {}, 1}, codes, first);
+      for (std::size_t i = first; i < n; ++i) {
+        ASSERT_EQ(std::to_integer<std::uint64_t>(codes[i]), expected[i])
+            << TargetName(target) << std::hexfloat << " scale " << scales[i / kColumns] << std::hex
+            << " of " << LoadCode(DataType::kBfloat16, x.data(), i);
+      }
+    }
+  }
+}
+
 TEST(Quantiser, CodesUnderPowersOfTwo) {
   std::mt19937_64 random(22);
   std::vector<int> exponents;
@@ -179,15 +217,16 @@ TEST(Quantiser, CodesOnEveryTarget) {
 TEST(Quantiser, LimitsAreTheLeastDoublesBeyond) {
   std::mt19937_64 random(25);
   const auto expect = [](const Scaling& scaling, double scale, double global) {
-    const CellLimits limits = CellQuotients(scaling, false).Limits(scale, global);
+    const core::CellLimits limits = CellQuotients(scaling, false).Limits(scale, global);
     const auto is_beyond = [&](double x) {
       const oracle::Number quotient = QuotientOf(scaling, oracle::NumberOf(x), scale, global);
       return scaling.element == DataType::kInt8
                  ? quotient.magnitude >= mpq_class(255, 2)
                  : oracle::Nearest(OracleRow(scaling.element), quotient.magnitude).beyond;
     };
-    EXPECT_TRUE(is_beyond(limits.beyond)) << scale << " " << global;
-    EXPECT_FALSE(is_beyond(std::nextafter(limits.beyond, 0.0))) << scale << " " << global;
+    EXPECT_EQ(limits.up, limits.down);
+    EXPECT_TRUE(is_beyond(limits.up)) << scale << " " << global;
+    EXPECT_FALSE(is_beyond(std::nextafter(limits.up, 0.0))) << scale << " " << global;
   };
   for (int i = 0; i < 1000; ++i) {
     const double scale = RandomScale(random), global = RandomScale(random);
