@@ -358,7 +358,8 @@ struct LowLanes {
   hn::Vec<DF64> smallest;   // of the sources other than zero
   bool loses_zero_sign = false;
 };
-template <class Limits>
+// kZeros: whether a source may be zero; else `smallest` is left to the caller.
+template <bool kZeros, class Limits>
 LowLanes FindLow(const double* x_values, const double* y_values, std::size_t first, std::size_t end,
                  const Limits& limits) {
   const DF64 d;
@@ -367,17 +368,33 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   LowLanes found;
   auto lost = zero;
+  // Less one for each element.
+  auto source_zeros = hn::Zero(di), zeros = source_zeros, to_zero = source_zeros,
+       low = source_zeros;
+  const auto add = [&](auto& to, auto mask) HWY_ATTR {
+    to = hn::Add(to, hn::VecFromMask(di, hn::RebindMask(di, mask)));
+  };
   for (std::size_t i = first; i < end; i += kLossSums) {
-    const auto x = hn::LoadU(d, x_values + i);
     const auto y = hn::LoadU(d, y_values + i);
-    const auto x_zero = hn::Eq(x, zero), y_zero = hn::Eq(y, zero);
-    found.source_zeros += hn::CountTrue(d, x_zero);
-    found.zeros += hn::CountTrue(d, y_zero);
-    found.to_zero += hn::CountTrue(d, hn::AndNot(x_zero, y_zero));
-    found.low += hn::CountTrue(d, hn::Lt(hn::Abs(y), limits.LeastNormal(i)));
-    found.smallest = hn::Min(found.smallest, hn::IfThenElse(x_zero, infinity, hn::Abs(x)));
-    lost = hn::Or(lost, hn::IfThenElseZero(hn::And(x_zero, y_zero), hn::AndNot(y, x)));
+    const auto y_zero = hn::Eq(y, zero);
+    add(zeros, y_zero);
+    add(low, hn::Lt(hn::Abs(y), limits.LeastNormal(i)));
+    if constexpr (kZeros) {
+      const auto x = hn::LoadU(d, x_values + i);
+      const auto x_zero = hn::Eq(x, zero);
+      add(source_zeros, x_zero);
+      add(to_zero, hn::AndNot(x_zero, y_zero));
+      found.smallest = hn::Min(found.smallest, hn::IfThenElse(x_zero, infinity, hn::Abs(x)));
+      lost = hn::Or(lost, hn::IfThenElseZero(hn::And(x_zero, y_zero), hn::AndNot(y, x)));
+    }
   }
+  const auto total = [&](auto lanes) HWY_ATTR {
+    return static_cast<std::size_t>(-hn::GetLane(hn::SumOfLanes(di, lanes)));
+  };
+  found.zeros = total(zeros);
+  found.low = total(low);
+  found.source_zeros = total(source_zeros);
+  found.to_zero = kZeros ? total(to_zero) : found.zeros;
   found.loses_zero_sign = !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost), hn::Zero(di)));
   return found;
 }
@@ -423,8 +440,13 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   low.smallest = smallest;
   if (limits.MayBeLow(smallest, first)) {
     limits.Prepare(first, end);
-    low = FindLow(x_values, y_values, first, end, limits);
-    if (params.to_float && low.loses_zero_sign) return false;
+    if (hn::AllTrue(d, hn::Gt(smallest, zero))) {
+      low = FindLow<false>(x_values, y_values, first, end, limits);
+      low.smallest = smallest;
+    } else {
+      low = FindLow<true>(x_values, y_values, first, end, limits);
+      if (params.to_float && low.loses_zero_sign) return false;
+    }
   }
   if (!hn::AllFalse(di, hn::Lt(hn::BitCast(di, larger), hn::Zero(di)))) {
     const double found = LargestRelative(x_values, y_values, first, end, errors);

@@ -131,6 +131,20 @@ HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std:
 }
 #endif  // HWY_TARGET <= HWY_AVX3
 
+// The largest lane, of magnitudes.
+template <class D> HWY_INLINE std::uint32_t LargestLane(D d, hn::VFromD<D> magnitudes) {
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (sizeof(hn::TFromD<D>) == 2) {
+    // The least of what they leave of 2^16 - 1, which one instruction finds among eight.
+    const __m128i eight = _mm_max_epi16(_mm256_castsi256_si128(magnitudes.raw),
+                                        _mm256_extracti128_si256(magnitudes.raw, 1));
+    const __m128i least = _mm_minpos_epu16(_mm_xor_si128(eight, _mm_set1_epi16(-1)));
+    return ~static_cast<std::uint32_t>(_mm_cvtsi128_si32(least)) & 0xFFFF;
+  }
+#endif
+  return static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(d, magnitudes)));
+}
+
 // kAny: where it does not matter what is not finite, which then counts as well.
 template <class T, bool kAny, class D>
 HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t width, T infinity,
@@ -154,7 +168,7 @@ HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t 
     // Some twice, rather than too few.
     if (i < width) most = hn::Max(most, at(x + (width - lanes) * sizeof(T)));
     most = hn::Max(most, other);
-    largest[cell] = static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(d, most)));
+    largest[cell] = LargestLane(d, most);
   }
 }
 
