@@ -288,8 +288,8 @@ bool TakeWindow(unsigned least_mask, Besides* besides, CodeSums::Window* window)
   return true;
 }
 
-// Sums whose lower entries are those of row `model`.
-CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask) {
+// Sums whose lower entries are those of row `model`; but_nan: of negative zero as if it were zero.
+CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask, bool but_nan) {
   CodeSums sums;
   Besides besides;
   besides.planes = table.planes;
@@ -309,6 +309,7 @@ CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask
             static_cast<std::uint8_t>(left[i] - sums.upper[plane][row]);
       }
     }
+    if (but_nan) besides.bytes[plane][0x80] = besides.bytes[plane][0];
   }
   while (sums.count < CodeSums::kMostWindows &&
          TakeWindow(least_mask, &besides, &sums.windows[sums.count])) {
@@ -332,16 +333,49 @@ CodeSums::Terms TermsOf(const CodeSums& sums, std::size_t planes) {
 }
 
 // In its third row a float of eight bits is normal and small; in its first many results are zero.
-CodeSums FindSums(const CodeTable& table) {
+CodeSums FindSums(const CodeTable& table, bool but_nan) {
   CodeSums best;
   for (const unsigned model : {3u, 0u}) {
     for (const unsigned least_mask : {0x7Fu, 0xFFu}) {
-      const CodeSums sums = SumsOfModel(table, model, least_mask);
+      const CodeSums sums = SumsOfModel(table, model, least_mask, but_nan);
       if (sums.usable && (!best.usable || sums.count < best.count)) best = sums;
     }
   }
   best.terms = TermsOf(best, table.planes);
   return best;
+}
+
+// The last 16 finite codes have a significand each, which all codes repeat at smaller powers of
+// two.
+CodeProducts FindProducts(const TypeInfo& from, const TypeInfo& to, const std::uint64_t* of_code) {
+  CodeProducts products;
+  if (!from.is_float() || !from.has_zero || !to.is_integer() || to.bits > 32) return products;
+  const auto offset =
+      static_cast<unsigned>(detail::MagnitudeMask(from) - detail::MaxFiniteMagnitude(from));
+  products.offset = static_cast<std::uint8_t>(offset);
+  const std::uint64_t largest = of_code[0x7F - offset];
+  if (largest == 0 || largest > 0xFFFF) return products;
+  int power = 16;  // of two, by which the last 16 are multiplied
+  while (largest << (16 - power) < 0x8000) --power;
+  for (unsigned i = 0; i < 16; ++i) {
+    products.lower[i] = static_cast<std::uint8_t>(of_code[0x70 + i - offset] << (16 - power) >> 8);
+  }
+  for (unsigned row = 8; row-- > 0; power -= 16 >> from.mantissa_bits) {
+    // 2^16 itself is one too many, which the other factor's lower byte makes up for.
+    const int factor = power < 0 ? 0 : std::min(1 << power, 0xFFFF);
+    products.upper[0][row] = static_cast<std::uint8_t>(factor);
+    products.upper[1][row] = static_cast<std::uint8_t>(factor >> 8);
+  }
+  products.usable = true;
+  for (unsigned code = 0; code < 256; ++code) {
+    const unsigned moved = (code + offset) & 0xFF, row = moved / 16 % 8;
+    const unsigned significand = products.lower[moved % 16] * 256u + 1;
+    const unsigned factor = products.upper[1][row] * 256u + products.upper[0][row];
+    const std::uint64_t magnitude = significand * factor >> 16;
+    const std::uint64_t result = code < 128 ? magnitude : 0 - magnitude;
+    if ((result & detail::LowMask(to.bits)) != of_code[code]) products.usable = false;
+  }
+  return products;
 }
 
 std::uint8_t FindTruthMask(const std::uint8_t* of_code) {
@@ -385,7 +419,9 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
     }
   }
   if (from.bits <= 4) table->extension = ExtensionOf(results, from.bits, to.bits);
-  if (from.bits == 8) table->sums = FindSums(*table);
+  if (from.bits == 8) table->sums = FindSums(*table, false);
+  if (from.bits == 8 && from.is_fnuz()) table->sums_but_nan = FindSums(*table, true);
+  if (from.bits == 8 && to.bits > 8) table->products = FindProducts(from, to, results);
   if (from.bits == 8) table->powers_from = FindPowers(results, to.bits);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);

@@ -101,6 +101,17 @@ struct CodeSums {
   Window windows[kMostWindows];
 };
 
+// How a float of eight bits becomes an integer of 16 or 32 bits, where that is possible: its
+// magnitude is the upper half of a product of 16 bits by 16. One factor is looked up by the lower
+// four bits, the other by the next three, after an addition that makes infinities and NaN the codes
+// of zeros; a negative code has the negative number.
+struct CodeProducts {
+  bool usable = false;
+  std::uint8_t offset = 0;                     // what is added to a code
+  alignas(16) std::uint8_t lower[16] = {};     // the upper byte of a factor, whose lower one is 1
+  alignas(16) std::uint8_t upper[2][16] = {};  // both bytes of the other, eight of each
+};
+
 struct CodeTable {
   TableShape shape = TableShape::kWhole;
   std::uint8_t planes = 0;   // bytes of a result that stand here
@@ -112,6 +123,9 @@ struct CodeTable {
   Extension extension = Extension::kNone;
   CodeRows rows;  // of bytes[0], where it is the whole result; of six bits, of whole results
   CodeSums sums;  // of codes of eight bits
+  // The same of floats that have NaN in the place of negative zero, but for that code.
+  CodeSums sums_but_nan;
+  CodeProducts products;
   // Where a result of eight bits is 1 if some bit of the code's under this mask is set, and else 0.
   std::uint8_t truth_mask = 0;
   // Where the results of codes of eight bits are 1, 2, 4 and so on from this code on, and else 0.

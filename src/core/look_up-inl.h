@@ -72,10 +72,24 @@ template <std::size_t kRows> class RowsLookup {
   }
   HWY_INLINE V8 operator()(V8 code) const {
     hn::Mask<D8> bit_set[4] = {};
+#if HWY_TARGET == HWY_AVX2
+    // A blend looks at the highest bit alone, to which additions bring the next one: where there
+    // are many rows, shuffles keep the units busy that shift.
+    constexpr int kHighest = kRows > 8 ? 7 : kRows > 4 ? 6 : kRows > 2 ? 5 : 4;
+    V8 on_top = code;
+    if constexpr (kHighest == 6) on_top = hn::Add(code, code);
+    if constexpr (kHighest < 6) {
+      on_top = hn::BitCast(D8(), hn::ShiftLeft<7 - kHighest>(hn::BitCast(D16(), code)));
+    }
+    for (std::size_t bit = kHighest - 3; bit-- > 0; on_top = hn::Add(on_top, on_top)) {
+      bit_set[bit] = hn::MaskFromVec(on_top);
+    }
+#else
     if constexpr (kRows > 1) bit_set[0] = BitSet<4>(code);
     if constexpr (kRows > 2) bit_set[1] = BitSet<5>(code);
     if constexpr (kRows > 4) bit_set[2] = BitSet<6>(code);
     if constexpr (kRows > 8) bit_set[3] = BitSet<7>(code);
+#endif
     if constexpr (kRows > 8 || (kRows > 1 && !kIgnoresBits)) {
       code = hn::And(code, hn::Set(D8(), std::uint8_t{0x0F}));
     }
@@ -315,6 +329,100 @@ class FewRowsLookup {
   V8 first_, last_, negative_, below_above_, above_, negative_zero_;
   bool same_ends_, has_above_, above_has_sign_, has_negative_zero_;
 };
+#endif
+
+// The bytes of results, a vector for each plane.
+template <int kInBits, std::size_t kPlanes> class TablePlanes {
+ public:
+  explicit HWY_INLINE TablePlanes(const CodeTable& table)
+      : TablePlanes(table, std::make_index_sequence<kPlanes>()) {}
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    for (std::size_t i = 0; i < kCount; ++i) planes[i] = planes_[kFirst + i](codes);
+  }
+
+ private:
+  template <std::size_t... kPlane>
+  HWY_INLINE TablePlanes(const CodeTable& table, std::index_sequence<kPlane...>)
+      : planes_{Lookup<kInBits>(table.bytes[kPlane])...} {}
+  Lookup<kInBits> planes_[kPlanes];
+};
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+// The same of codes of eight bits by CodeSums.
+inline constexpr bool kHasSums = true;
+template <std::size_t kPlanes, std::size_t kWindows, CodeSums::Terms kTerms> class SumPlanes {
+ public:
+  explicit HWY_INLINE SumPlanes(const CodeTable& table) : SumPlanes(table.sums) {}
+  explicit HWY_INLINE SumPlanes(const CodeSums& sums) {
+    const auto load = [](const std::uint8_t* entries)
+                          HWY_ATTR { return hn::LoadDup128(D8(), entries); };
+    for (std::size_t plane = 0; plane < kPlanes; ++plane) {
+      upper_[plane] = load(sums.upper[plane]);
+      lower_[plane] = load(sums.lower[plane]);
+      for (std::size_t i = 0; i < kWindows; ++i) {
+        besides_[i][plane] = load(sums.windows[i].besides[plane]);
+      }
+    }
+    for (std::size_t i = 0; i < kWindows; ++i) {
+      first_[i] = hn::Set(D8(), sums.windows[i].first);
+      mask_[i] = hn::Set(D8(), sums.windows[i].mask);
+    }
+  }
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    const D8 d;
+    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
+    const V8 low = hn::And(codes, nibble);
+    const V8 high = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), codes))), nibble);
+    using Terms = CodeSums::Terms;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const V8 by_lower = hn::TableLookupBytes(lower_[kFirst + i], low);
+      const V8 by_upper = hn::TableLookupBytes(upper_[kFirst + i], high);
+      planes[i] = kTerms != Terms::kAll && i == 0     ? by_lower
+                  : kTerms == Terms::kApart && i == 1 ? by_upper
+                                                      : hn::Add(by_upper, by_lower);
+    }
+    if constexpr (kTerms == Terms::kSecondAlone) planes[0] = hn::Zero(d);
+    constexpr std::size_t kBeside = kTerms == Terms::kSecondAlone ? 1 : 0;
+    for (std::size_t w = 0; w < kWindows; ++w) {
+      // Outside the window the highest bit is set, which looks up zero.
+      const V8 place = hn::SaturatedAdd(hn::And(hn::Sub(codes, first_[w]), mask_[w]),
+                                        hn::Set(d, std::uint8_t{0x70}));
+      for (std::size_t i = kBeside; i < kCount; ++i) {
+        planes[i] = hn::Add(planes[i], hn::TableLookupBytesOr0(besides_[w][kFirst + i], place));
+      }
+    }
+  }
+
+ private:
+  V8 upper_[kPlanes], lower_[kPlanes], besides_[kWindows][kPlanes], first_[kWindows],
+      mask_[kWindows];
+};
+
+#if HWY_TARGET == HWY_AVX2
+// The same of floats that have NaN in the place of negative zero.
+template <std::size_t kPlanes, std::size_t kWindows, CodeSums::Terms kTerms> class SumsAndNan {
+ public:
+  explicit HWY_INLINE SumsAndNan(const CodeTable& table) : sums_(table.sums_but_nan) {
+    for (std::size_t i = 0; i < kPlanes; ++i) nan_[i] = hn::Set(D8(), table.bytes[i][0x80]);
+  }
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    sums_.template LookUp<kFirst, kCount>(codes, planes);
+    const auto is_nan = hn::Eq(codes, hn::Set(D8(), std::uint8_t{0x80}));
+    for (std::size_t i = 0; i < kCount; ++i) {
+      planes[i] = hn::IfThenElse(is_nan, nan_[kFirst + i], planes[i]);
+    }
+  }
+
+ private:
+  SumPlanes<kPlanes, kWindows, kTerms> sums_;
+  V8 nan_[kPlanes];
+};
+#endif
+#else
+inline constexpr bool kHasSums = false;
 #endif
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
