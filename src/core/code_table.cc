@@ -111,6 +111,32 @@ CodeRows::Sums FindMagnitudeSums(const std::uint8_t* results, unsigned end) {
   return {};
 }
 
+// The line for the results of magnitudes [0, end).
+CodeRows::Line FindLine(const std::uint8_t* results, unsigned end) {
+  CodeRows::Line line;
+  unsigned first = 0;
+  while (first + 32 < end && results[first] == 0) ++first;
+  const unsigned beyond = first + 32;
+  if (beyond >= end || results[beyond] > beyond) return line;
+  line.first = static_cast<std::uint8_t>(first);
+  line.offset = static_cast<std::uint8_t>(beyond - results[beyond]);
+  line.most = results[end - 1];
+  std::copy_n(results + first, 16, line.rows[0]);
+  std::copy_n(results + first + 16, 16, line.rows[1]);
+  line.usable = true;
+  for (unsigned magnitude = 0; magnitude < end; ++magnitude) {
+    unsigned result = magnitude - std::min<unsigned>(magnitude, line.offset);
+    for (unsigned row = 0; row < 2; ++row) {
+      const unsigned begin = first + 16 * row;
+      if (magnitude >= begin) {
+        result = std::max<unsigned>(result, line.rows[row][(magnitude - begin) % 16]);
+      }
+    }
+    if (std::min<unsigned>(result, line.most) != results[magnitude]) line.usable = false;
+  }
+  return line;
+}
+
 CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* of_code) {
   CodeRows rows;
   std::uint8_t of_index[256];
@@ -175,6 +201,7 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     rows.has_negative_zero = !by_magnitude || !follows(sign, 0);
     FillRows(of_code, end, &rows);
     if (by_magnitude && rows.count == 8) rows.sums = FindMagnitudeSums(of_code, end);
+    if (by_magnitude && to.bits == 6) rows.line = FindLine(of_code, end);
     if (end < 128) return rows;
     // NaN follows the sign, but lies apart from what it stands beside.
     CodeRows apart = rows;
@@ -182,6 +209,7 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     apart.above_from = static_cast<std::uint16_t>(end);
     apart.above_has_sign = true;
     FillRows(of_code, end, &apart);
+    apart.line = to.bits == 6 ? FindLine(of_code, end) : CodeRows::Line();
     apart.sums = apart.count == 8 ? FindMagnitudeSums(of_code, end) : CodeRows::Sums();
     if (rows.sums.windows == 0 && apart.sums.windows != 0) return apart;
     return apart.count < rows.count ? apart : rows;

@@ -78,6 +78,17 @@ struct CodeRows {
     alignas(16) std::uint8_t besides[2][16] = {};  // the second row's entries count in both windows
   };
   Sums sums;
+
+  // Results of six bits that are zero before two rows, never fall, and grow with the magnitude from
+  // there on up to a largest one: one type's subnormals and then the same mantissa.
+  struct Line {
+    bool usable = false;
+    std::uint8_t first = 0;   // magnitude of the first row's first result
+    std::uint8_t offset = 0;  // what a magnitude beyond the rows has more than its result
+    std::uint8_t most = 0;
+    alignas(16) std::uint8_t rows[2][16] = {};
+  };
+  Line line;
 };
 
 // How codes of eight bits are looked up by their halves, where that is possible: byte p of a result

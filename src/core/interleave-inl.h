@@ -93,13 +93,11 @@ template <int kBits, std::size_t kWidth> HWY_INLINE V8 LoadSpread(const std::byt
   }
   // Bytes read from elsewhere stand in the block that they go to: nothing crosses.
   if constexpr (kBits == 8 && kWidth <= 4) {
-    const auto block = [in](std::size_t i) HWY_ATTR {
-      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)));
-    };
     const __m256i all = Load(D8(), in).raw;
-    if constexpr (kWidth == 2) return V8{_mm256_blend_epi32(all, block(8), 0x3C)};
+    if constexpr (kWidth == 2) return V8{_mm256_blend_epi32(all, LoadToBothBlocks(in + 8), 0x3C)};
     if constexpr (kWidth == 4) {
-      const __m256i others = _mm256_blend_epi32(block(12), block(4), 0xF0);
+      const __m256i others =
+          _mm256_blend_epi32(LoadToBothBlocks(in + 12), LoadToBothBlocks(in + 4), 0xF0);
       return V8{_mm256_shuffle_epi32(_mm256_blend_epi32(all, others, 0x5A), 0xD8)};
     }
   }

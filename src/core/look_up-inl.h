@@ -215,6 +215,30 @@ template <std::size_t kWindows> class MagnitudeSums {
   V8 upper_, lower_, most_, besides_[kWindows], to_place_[kWindows];
 };
 
+// By CodeRows::Line: what is below a row looks up zero, and what is beyond it no more than its own
+// result.
+class MagnitudeLine {
+ public:
+  explicit HWY_INLINE MagnitudeLine(const CodeRows& rows)
+      : offset_(hn::Set(D8(), rows.line.offset)), most_(hn::Set(D8(), rows.line.most)) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      rows_[i] = hn::LoadDup128(D8(), rows.line.rows[i]);
+      begins_[i] = hn::Set(D8(), static_cast<std::uint8_t>(rows.line.first + 16 * i));
+    }
+  }
+  HWY_INLINE V8 operator()(V8 magnitude) const {
+    V8 result = hn::SaturatedSub(magnitude, offset_);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const V8 looked_up = hn::TableLookupBytesOr0(rows_[i], hn::Sub(magnitude, begins_[i]));
+      result = hn::Max(result, looked_up);
+    }
+    return hn::Min(result, most_);
+  }
+
+ private:
+  V8 rows_[2], begins_[2], offset_, most_;
+};
+
 // By its rows, a magnitude being an index as it is where there are eight of them.
 template <std::size_t kRows> class MagnitudeRows : public RowsLookup<kRows> {
  public:
@@ -247,7 +271,7 @@ class FewRowsLookup {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::Min(hn::Max(results[i], first_), last_);
       }
-    } else if constexpr (!std::is_same_v<Core, MagnitudeRows<8> > || !kSigned) {
+    } else if constexpr (!kTakesAll) {
       if (kSign == CodeRows::Sign::kNegates &&
           same_ends_) {  // below the first it wraps, beyond the last
         for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::Sub(results[i], first_);
@@ -288,6 +312,8 @@ class FewRowsLookup {
  private:
   using Index = CodeRows::Index;
   static constexpr bool kSigned = kIndex == Index::kMagnitude || kIndex == Index::kAbsolute;
+  static constexpr bool kTakesAll =  // magnitudes
+      (std::is_same_v<Core, MagnitudeRows<8> > && kSigned) || std::is_same_v<Core, MagnitudeLine>;
   static HWY_INLINE V8 Set(unsigned byte) { return hn::Set(D8(), static_cast<std::uint8_t>(byte)); }
   static HWY_INLINE V8 Negative(V8 code) {
     const hn::RebindToSigned<D8> di;

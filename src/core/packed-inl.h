@@ -107,15 +107,20 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> CodesOfBytes(hn::VFromD<LaneOfByt
 }
 
 #if HWY_TARGET == HWY_AVX2
+// 16 bytes in both blocks. g++ would take those that it has just stored, as the last elements are,
+// to pieces, and a load of several stores' bytes waits for them.
+HWY_INLINE __m256i LoadToBothBlocks(const std::byte* in) {
+  __m256i both;
+  asm("vbroadcasti128 %1, %0" : "=x"(both) : "m"(*reinterpret_cast<const __m128i_u*>(in)));
+  return both;
+}
+
 // 32 codes of six bits, two in the upper twelve bits of each lane of 16, so placed that results of
 // kWidth bytes, which interleave within blocks, come out in order (Spread in interleave-inl.h).
 template <std::size_t kWidth = 1> HWY_INLINE __m256i LoadSixBitPairs(const std::byte* in) {
-  const auto block = [in](std::size_t i) HWY_ATTR {
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)));
-  };
   // The first eight bytes and the last stand in one of these, those between in both, so that each
   // block takes its twelve without a permutation; then two to a lane so that neighbours share one.
-  const __m256i first = block(0), last = block(8);
+  const __m256i first = LoadToBothBlocks(in), last = LoadToBothBlocks(in + 8);
   __m256i shared;
   if constexpr (kWidth == 1) {
     shared = _mm256_shuffle_epi8(

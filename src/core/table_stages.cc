@@ -211,6 +211,11 @@ void FewRowsStageOf(const std::byte* in, std::byte* out, std::size_t n, const Co
     if (rows.sums.windows == 1) return sums.template operator()<1>();
     if (rows.sums.windows == 2) return sums.template operator()<2>();
   }
+  if constexpr (kOutBits == 6 && kSign == CodeRows::Sign::kFlips) {
+    if (rows.line.usable) {
+      return FewRowsStage<kOutBits, MagnitudeLine, kIndex, kSign>(in, out, n, rows);
+    }
+  }
 #endif
   const auto stage = [&]<std::size_t kRows>() {
     if constexpr (kRows <= kMostRows) {
@@ -365,9 +370,16 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     return;
   }
   if constexpr (kInBits == 2 && (kOutBits == 8 || kOutBits == 6)) {
+    // A step has many; fewer are looked up one by one.
     using ByPairs = PairsToCodes<kOutBits>;
-    ForEachStep<2, kOutBits, ByPairs::kElements>(in, out, n, ByPairs(*args.table));
-    return;
+    const std::size_t whole = n / ByPairs::kElements * ByPairs::kElements;
+    if (whole != 0) {
+      ForEachStep<2, kOutBits, ByPairs::kElements>(in, out, whole, ByPairs(*args.table));
+    }
+    if (whole == n) return;
+    in += whole * kInBits / 8;
+    out += whole * kOutBits / 8;
+    n -= whole;
   }
   if constexpr (kInBits == 6 && kOutBits <= 8) {
     if (args.table->rows.count != 0) return LookUpSixBits<kOutBits>(in, out, n, args.table->rows);
