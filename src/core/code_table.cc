@@ -111,6 +111,32 @@ CodeRows::Sums FindMagnitudeSums(const std::uint8_t* results, unsigned end) {
   return {};
 }
 
+// The line for the results of magnitudes [0, end).
+CodeRows::Line FindLine(const std::uint8_t* results, unsigned end) {
+  CodeRows::Line line;
+  unsigned first = 0;
+  while (first + 32 < end && results[first] == 0) ++first;
+  const unsigned beyond = first + 32;
+  if (beyond >= end || results[beyond] > beyond) return line;
+  line.first = static_cast<std::uint8_t>(first);
+  line.offset = static_cast<std::uint8_t>(beyond - results[beyond]);
+  line.most = results[end - 1];
+  std::copy_n(results + first, 16, line.rows[0]);
+  std::copy_n(results + first + 16, 16, line.rows[1]);
+  line.usable = true;
+  for (unsigned magnitude = 0; magnitude < end; ++magnitude) {
+    unsigned result = magnitude - std::min<unsigned>(magnitude, line.offset);
+    for (unsigned row = 0; row < 2; ++row) {
+      const unsigned begin = first + 16 * row;
+      if (magnitude >= begin) {
+        result = std::max<unsigned>(result, line.rows[row][(magnitude - begin) % 16]);
+      }
+    }
+    if (std::min<unsigned>(result, line.most) != results[magnitude]) line.usable = false;
+  }
+  return line;
+}
+
 CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* of_code) {
   CodeRows rows;
   std::uint8_t of_index[256];
@@ -175,6 +201,7 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     rows.has_negative_zero = !by_magnitude || !follows(sign, 0);
     FillRows(of_code, end, &rows);
     if (by_magnitude && rows.count == 8) rows.sums = FindMagnitudeSums(of_code, end);
+    if (by_magnitude && to.bits == 6) rows.line = FindLine(of_code, end);
     if (end < 128) return rows;
     // NaN follows the sign, but lies apart from what it stands beside.
     CodeRows apart = rows;
@@ -182,6 +209,7 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
     apart.above_from = static_cast<std::uint16_t>(end);
     apart.above_has_sign = true;
     FillRows(of_code, end, &apart);
+    apart.line = to.bits == 6 ? FindLine(of_code, end) : CodeRows::Line();
     apart.sums = apart.count == 8 ? FindMagnitudeSums(of_code, end) : CodeRows::Sums();
     if (rows.sums.windows == 0 && apart.sums.windows != 0) return apart;
     return apart.count < rows.count ? apart : rows;
@@ -288,8 +316,8 @@ bool TakeWindow(unsigned least_mask, Besides* besides, CodeSums::Window* window)
   return true;
 }
 
-// Sums whose lower entries are those of row `model`.
-CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask) {
+// Sums whose lower entries are those of row `model`; but_nan: of negative zero as if it were zero.
+CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask, bool but_nan) {
   CodeSums sums;
   Besides besides;
   besides.planes = table.planes;
@@ -309,6 +337,7 @@ CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask
             static_cast<std::uint8_t>(left[i] - sums.upper[plane][row]);
       }
     }
+    if (but_nan) besides.bytes[plane][0x80] = besides.bytes[plane][0];
   }
   while (sums.count < CodeSums::kMostWindows &&
          TakeWindow(least_mask, &besides, &sums.windows[sums.count])) {
@@ -332,16 +361,49 @@ CodeSums::Terms TermsOf(const CodeSums& sums, std::size_t planes) {
 }
 
 // In its third row a float of eight bits is normal and small; in its first many results are zero.
-CodeSums FindSums(const CodeTable& table) {
+CodeSums FindSums(const CodeTable& table, bool but_nan) {
   CodeSums best;
   for (const unsigned model : {3u, 0u}) {
     for (const unsigned least_mask : {0x7Fu, 0xFFu}) {
-      const CodeSums sums = SumsOfModel(table, model, least_mask);
+      const CodeSums sums = SumsOfModel(table, model, least_mask, but_nan);
       if (sums.usable && (!best.usable || sums.count < best.count)) best = sums;
     }
   }
   best.terms = TermsOf(best, table.planes);
   return best;
+}
+
+// The last 16 finite codes have a significand each, which all codes repeat at smaller powers of
+// two.
+CodeProducts FindProducts(const TypeInfo& from, const TypeInfo& to, const std::uint64_t* of_code) {
+  CodeProducts products;
+  if (!from.is_float() || !from.has_zero || !to.is_integer() || to.bits > 32) return products;
+  const auto offset =
+      static_cast<unsigned>(detail::MagnitudeMask(from) - detail::MaxFiniteMagnitude(from));
+  products.offset = static_cast<std::uint8_t>(offset);
+  const std::uint64_t largest = of_code[0x7F - offset];
+  if (largest == 0 || largest > 0xFFFF) return products;
+  int power = 16;  // of two, by which the last 16 are multiplied
+  while (largest << (16 - power) < 0x8000) --power;
+  for (unsigned i = 0; i < 16; ++i) {
+    products.lower[i] = static_cast<std::uint8_t>(of_code[0x70 + i - offset] << (16 - power) >> 8);
+  }
+  for (unsigned row = 8; row-- > 0; power -= 16 >> from.mantissa_bits) {
+    // 2^16 itself is one too many, which the other factor's lower byte makes up for.
+    const int factor = power < 0 ? 0 : std::min(1 << power, 0xFFFF);
+    products.upper[0][row] = static_cast<std::uint8_t>(factor);
+    products.upper[1][row] = static_cast<std::uint8_t>(factor >> 8);
+  }
+  products.usable = true;
+  for (unsigned code = 0; code < 256; ++code) {
+    const unsigned moved = (code + offset) & 0xFF, row = moved / 16 % 8;
+    const unsigned significand = products.lower[moved % 16] * 256u + 1;
+    const unsigned factor = products.upper[1][row] * 256u + products.upper[0][row];
+    const std::uint64_t magnitude = significand * factor >> 16;
+    const std::uint64_t result = code < 128 ? magnitude : 0 - magnitude;
+    if ((result & detail::LowMask(to.bits)) != of_code[code]) products.usable = false;
+  }
+  return products;
 }
 
 std::uint8_t FindTruthMask(const std::uint8_t* of_code) {
@@ -385,7 +447,9 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
     }
   }
   if (from.bits <= 4) table->extension = ExtensionOf(results, from.bits, to.bits);
-  if (from.bits == 8) table->sums = FindSums(*table);
+  if (from.bits == 8) table->sums = FindSums(*table, false);
+  if (from.bits == 8 && from.is_fnuz()) table->sums_but_nan = FindSums(*table, true);
+  if (from.bits == 8 && to.bits > 8) table->products = FindProducts(from, to, results);
   if (from.bits == 8) table->powers_from = FindPowers(results, to.bits);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);

@@ -78,6 +78,17 @@ struct CodeRows {
     alignas(16) std::uint8_t besides[2][16] = {};  // the second row's entries count in both windows
   };
   Sums sums;
+
+  // Results of six bits that are zero before two rows, never fall, and grow with the magnitude from
+  // there on up to a largest one: one type's subnormals and then the same mantissa.
+  struct Line {
+    bool usable = false;
+    std::uint8_t first = 0;   // magnitude of the first row's first result
+    std::uint8_t offset = 0;  // what a magnitude beyond the rows has more than its result
+    std::uint8_t most = 0;
+    alignas(16) std::uint8_t rows[2][16] = {};
+  };
+  Line line;
 };
 
 // How codes of eight bits are looked up by their halves, where that is possible: byte p of a result
@@ -101,6 +112,17 @@ struct CodeSums {
   Window windows[kMostWindows];
 };
 
+// How a float of eight bits becomes an integer of 16 or 32 bits, where that is possible: its
+// magnitude is the upper half of a product of 16 bits by 16. One factor is looked up by the lower
+// four bits, the other by the next three, after an addition that makes infinities and NaN the codes
+// of zeros; a negative code has the negative number.
+struct CodeProducts {
+  bool usable = false;
+  std::uint8_t offset = 0;                     // what is added to a code
+  alignas(16) std::uint8_t lower[16] = {};     // the upper byte of a factor, whose lower one is 1
+  alignas(16) std::uint8_t upper[2][16] = {};  // both bytes of the other, eight of each
+};
+
 struct CodeTable {
   TableShape shape = TableShape::kWhole;
   std::uint8_t planes = 0;   // bytes of a result that stand here
@@ -112,6 +134,9 @@ struct CodeTable {
   Extension extension = Extension::kNone;
   CodeRows rows;  // of bytes[0], where it is the whole result; of six bits, of whole results
   CodeSums sums;  // of codes of eight bits
+  // The same of floats that have NaN in the place of negative zero, but for that code.
+  CodeSums sums_but_nan;
+  CodeProducts products;
   // Where a result of eight bits is 1 if some bit of the code's under this mask is set, and else 0.
   std::uint8_t truth_mask = 0;
   // Where the results of codes of eight bits are 1, 2, 4 and so on from this code on, and else 0.

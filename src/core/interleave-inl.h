@@ -91,6 +91,16 @@ template <int kBits, std::size_t kWidth> HWY_INLINE V8 LoadSpread(const std::byt
     }
     return CodesOfBytes<kBits>(hn::VFromD<LaneOfByte<kBits>>{_mm256_shuffle_epi8(read, place)});
   }
+  // Bytes read from elsewhere stand in the block that they go to: nothing crosses.
+  if constexpr (kBits == 8 && kWidth <= 4) {
+    const __m256i all = Load(D8(), in).raw;
+    if constexpr (kWidth == 2) return V8{_mm256_blend_epi32(all, LoadToBothBlocks(in + 8), 0x3C)};
+    if constexpr (kWidth == 4) {
+      const __m256i others =
+          _mm256_blend_epi32(LoadToBothBlocks(in + 12), LoadToBothBlocks(in + 4), 0xF0);
+      return V8{_mm256_shuffle_epi32(_mm256_blend_epi32(all, others, 0x5A), 0xD8)};
+    }
+  }
 #endif
   return Spread<kWidth>(LoadCodes<kBits>(in));
 }

@@ -72,10 +72,24 @@ template <std::size_t kRows> class RowsLookup {
   }
   HWY_INLINE V8 operator()(V8 code) const {
     hn::Mask<D8> bit_set[4] = {};
+#if HWY_TARGET == HWY_AVX2
+    // A blend looks at the highest bit alone, to which additions bring the next one: where there
+    // are many rows, shuffles keep the units busy that shift.
+    constexpr int kHighest = kRows > 8 ? 7 : kRows > 4 ? 6 : kRows > 2 ? 5 : 4;
+    V8 on_top = code;
+    if constexpr (kHighest == 6) on_top = hn::Add(code, code);
+    if constexpr (kHighest < 6) {
+      on_top = hn::BitCast(D8(), hn::ShiftLeft<7 - kHighest>(hn::BitCast(D16(), code)));
+    }
+    for (std::size_t bit = kHighest - 3; bit-- > 0; on_top = hn::Add(on_top, on_top)) {
+      bit_set[bit] = hn::MaskFromVec(on_top);
+    }
+#else
     if constexpr (kRows > 1) bit_set[0] = BitSet<4>(code);
     if constexpr (kRows > 2) bit_set[1] = BitSet<5>(code);
     if constexpr (kRows > 4) bit_set[2] = BitSet<6>(code);
     if constexpr (kRows > 8) bit_set[3] = BitSet<7>(code);
+#endif
     if constexpr (kRows > 8 || (kRows > 1 && !kIgnoresBits)) {
       code = hn::And(code, hn::Set(D8(), std::uint8_t{0x0F}));
     }
@@ -201,6 +215,30 @@ template <std::size_t kWindows> class MagnitudeSums {
   V8 upper_, lower_, most_, besides_[kWindows], to_place_[kWindows];
 };
 
+// By CodeRows::Line: what is below a row looks up zero, and what is beyond it no more than its own
+// result.
+class MagnitudeLine {
+ public:
+  explicit HWY_INLINE MagnitudeLine(const CodeRows& rows)
+      : offset_(hn::Set(D8(), rows.line.offset)), most_(hn::Set(D8(), rows.line.most)) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      rows_[i] = hn::LoadDup128(D8(), rows.line.rows[i]);
+      begins_[i] = hn::Set(D8(), static_cast<std::uint8_t>(rows.line.first + 16 * i));
+    }
+  }
+  HWY_INLINE V8 operator()(V8 magnitude) const {
+    V8 result = hn::SaturatedSub(magnitude, offset_);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const V8 looked_up = hn::TableLookupBytesOr0(rows_[i], hn::Sub(magnitude, begins_[i]));
+      result = hn::Max(result, looked_up);
+    }
+    return hn::Min(result, most_);
+  }
+
+ private:
+  V8 rows_[2], begins_[2], offset_, most_;
+};
+
 // By its rows, a magnitude being an index as it is where there are eight of them.
 template <std::size_t kRows> class MagnitudeRows : public RowsLookup<kRows> {
  public:
@@ -233,7 +271,7 @@ class FewRowsLookup {
       for (std::size_t i = 0; i < kVectors; ++i) {
         results[i] = hn::Min(hn::Max(results[i], first_), last_);
       }
-    } else if constexpr (!std::is_same_v<Core, MagnitudeRows<8> > || !kSigned) {
+    } else if constexpr (!kTakesAll) {
       if (kSign == CodeRows::Sign::kNegates &&
           same_ends_) {  // below the first it wraps, beyond the last
         for (std::size_t i = 0; i < kVectors; ++i) results[i] = hn::Sub(results[i], first_);
@@ -274,6 +312,8 @@ class FewRowsLookup {
  private:
   using Index = CodeRows::Index;
   static constexpr bool kSigned = kIndex == Index::kMagnitude || kIndex == Index::kAbsolute;
+  static constexpr bool kTakesAll =  // magnitudes
+      (std::is_same_v<Core, MagnitudeRows<8> > && kSigned) || std::is_same_v<Core, MagnitudeLine>;
   static HWY_INLINE V8 Set(unsigned byte) { return hn::Set(D8(), static_cast<std::uint8_t>(byte)); }
   static HWY_INLINE V8 Negative(V8 code) {
     const hn::RebindToSigned<D8> di;
@@ -315,6 +355,100 @@ class FewRowsLookup {
   V8 first_, last_, negative_, below_above_, above_, negative_zero_;
   bool same_ends_, has_above_, above_has_sign_, has_negative_zero_;
 };
+#endif
+
+// The bytes of results, a vector for each plane.
+template <int kInBits, std::size_t kPlanes> class TablePlanes {
+ public:
+  explicit HWY_INLINE TablePlanes(const CodeTable& table)
+      : TablePlanes(table, std::make_index_sequence<kPlanes>()) {}
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    for (std::size_t i = 0; i < kCount; ++i) planes[i] = planes_[kFirst + i](codes);
+  }
+
+ private:
+  template <std::size_t... kPlane>
+  HWY_INLINE TablePlanes(const CodeTable& table, std::index_sequence<kPlane...>)
+      : planes_{Lookup<kInBits>(table.bytes[kPlane])...} {}
+  Lookup<kInBits> planes_[kPlanes];
+};
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+// The same of codes of eight bits by CodeSums.
+inline constexpr bool kHasSums = true;
+template <std::size_t kPlanes, std::size_t kWindows, CodeSums::Terms kTerms> class SumPlanes {
+ public:
+  explicit HWY_INLINE SumPlanes(const CodeTable& table) : SumPlanes(table.sums) {}
+  explicit HWY_INLINE SumPlanes(const CodeSums& sums) {
+    const auto load = [](const std::uint8_t* entries)
+                          HWY_ATTR { return hn::LoadDup128(D8(), entries); };
+    for (std::size_t plane = 0; plane < kPlanes; ++plane) {
+      upper_[plane] = load(sums.upper[plane]);
+      lower_[plane] = load(sums.lower[plane]);
+      for (std::size_t i = 0; i < kWindows; ++i) {
+        besides_[i][plane] = load(sums.windows[i].besides[plane]);
+      }
+    }
+    for (std::size_t i = 0; i < kWindows; ++i) {
+      first_[i] = hn::Set(D8(), sums.windows[i].first);
+      mask_[i] = hn::Set(D8(), sums.windows[i].mask);
+    }
+  }
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    const D8 d;
+    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
+    const V8 low = hn::And(codes, nibble);
+    const V8 high = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), codes))), nibble);
+    using Terms = CodeSums::Terms;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const V8 by_lower = hn::TableLookupBytes(lower_[kFirst + i], low);
+      const V8 by_upper = hn::TableLookupBytes(upper_[kFirst + i], high);
+      planes[i] = kTerms != Terms::kAll && i == 0     ? by_lower
+                  : kTerms == Terms::kApart && i == 1 ? by_upper
+                                                      : hn::Add(by_upper, by_lower);
+    }
+    if constexpr (kTerms == Terms::kSecondAlone) planes[0] = hn::Zero(d);
+    constexpr std::size_t kBeside = kTerms == Terms::kSecondAlone ? 1 : 0;
+    for (std::size_t w = 0; w < kWindows; ++w) {
+      // Outside the window the highest bit is set, which looks up zero.
+      const V8 place = hn::SaturatedAdd(hn::And(hn::Sub(codes, first_[w]), mask_[w]),
+                                        hn::Set(d, std::uint8_t{0x70}));
+      for (std::size_t i = kBeside; i < kCount; ++i) {
+        planes[i] = hn::Add(planes[i], hn::TableLookupBytesOr0(besides_[w][kFirst + i], place));
+      }
+    }
+  }
+
+ private:
+  V8 upper_[kPlanes], lower_[kPlanes], besides_[kWindows][kPlanes], first_[kWindows],
+      mask_[kWindows];
+};
+
+#if HWY_TARGET == HWY_AVX2
+// The same of floats that have NaN in the place of negative zero.
+template <std::size_t kPlanes, std::size_t kWindows, CodeSums::Terms kTerms> class SumsAndNan {
+ public:
+  explicit HWY_INLINE SumsAndNan(const CodeTable& table) : sums_(table.sums_but_nan) {
+    for (std::size_t i = 0; i < kPlanes; ++i) nan_[i] = hn::Set(D8(), table.bytes[i][0x80]);
+  }
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    sums_.template LookUp<kFirst, kCount>(codes, planes);
+    const auto is_nan = hn::Eq(codes, hn::Set(D8(), std::uint8_t{0x80}));
+    for (std::size_t i = 0; i < kCount; ++i) {
+      planes[i] = hn::IfThenElse(is_nan, nan_[kFirst + i], planes[i]);
+    }
+  }
+
+ private:
+  SumPlanes<kPlanes, kWindows, kTerms> sums_;
+  V8 nan_[kPlanes];
+};
+#endif
+#else
+inline constexpr bool kHasSums = false;
 #endif
 
 }  // namespace tensorcast::core::HWY_NAMESPACE

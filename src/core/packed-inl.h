@@ -107,31 +107,39 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> CodesOfBytes(hn::VFromD<LaneOfByt
 }
 
 #if HWY_TARGET == HWY_AVX2
-// 32 codes of six bits, two in the upper twelve bits of each lane of 16. kHalves: the lower block
-// has the first eight of each 16, the upper one the others.
-template <bool kHalves = false> HWY_INLINE __m256i LoadSixBitPairs(const std::byte* in) {
-  // Twelve bytes to a block, two to a lane so that neighbours share one. Blends are faster than
-  // insertion.
+// 16 bytes in both blocks. g++ would take those that it has just stored, as the last elements are,
+// to pieces, and a load of several stores' bytes waits for them.
+HWY_INLINE __m256i LoadToBothBlocks(const std::byte* in) {
+  __m256i both;
+  asm("vbroadcasti128 %1, %0" : "=x"(both) : "m"(*reinterpret_cast<const __m128i_u*>(in)));
+  return both;
+}
+
+// 32 codes of six bits, two in the upper twelve bits of each lane of 16, so placed that results of
+// kWidth bytes, which interleave within blocks, come out in order (Spread in interleave-inl.h).
+template <std::size_t kWidth = 1> HWY_INLINE __m256i LoadSixBitPairs(const std::byte* in) {
+  // The first eight bytes and the last stand in one of these, those between in both, so that each
+  // block takes its twelve without a permutation; then two to a lane so that neighbours share one.
+  const __m256i first = LoadToBothBlocks(in), last = LoadToBothBlocks(in + 8);
   __m256i shared;
-  if constexpr (kHalves) {
-    const auto eight = [in](std::size_t i) HWY_ATTR {
-      long long bytes;
-      std::memcpy(&bytes, in + i, sizeof(bytes));
-      return _mm256_set1_epi64x(bytes);
-    };
-    const __m256i lower = _mm256_blend_epi32(eight(0), eight(10), 0x0C);
-    const __m256i upper = _mm256_blend_epi32(eight(6), eight(16), 0xC0);
-    shared = _mm256_shuffle_epi8(_mm256_blend_epi32(lower, upper, 0xF0),
-                                 _mm256_broadcastsi128_si256(_mm_setr_epi8(
-                                     0, 1, 1, 2, 3, 4, 4, 5, 10, 11, 11, 12, 13, 14, 14, 15)));
-  } else {
-    const auto block = [in](std::size_t i) HWY_ATTR {
-      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)));
-    };
+  if constexpr (kWidth == 1) {
     shared = _mm256_shuffle_epi8(
-        _mm256_blend_epi32(block(0), block(8), 0xF0),
+        _mm256_blend_epi32(first, last, 0xF0),
         _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,  //
                          4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15));
+  } else if constexpr (kWidth == 2) {
+    shared = _mm256_shuffle_epi8(
+        _mm256_blend_epi32(first, last, 0xD4),
+        _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 12, 13, 13, 14, 15, 8, 8, 9,  //
+                         6, 7, 7, 0, 1, 2, 2, 3, 10, 11, 11, 12, 13, 14, 14, 15));
+  } else {
+    static_assert(kWidth == 4);
+    const __m256i is_last =
+        _mm256_setr_epi16(0, 0, -1, 0, 0, -1, -1, 0, -1, 0, 0, -1, -1, 0, -1, -1);
+    shared = _mm256_shuffle_epi8(
+        _mm256_blendv_epi8(first, last, is_last),
+        _mm256_setr_epi8(0, 1, 1, 2, 6, 7, 7, 8, 4, 5, 5, 14, 10, 11, 11, 12,  //
+                         3, 4, 4, 5, 1, 10, 10, 11, 7, 8, 8, 9, 13, 14, 14, 15));
   }
   return _mm256_mullo_epi16(shared, _mm256_set1_epi32(1 << 16 | 16));
 }

@@ -61,12 +61,19 @@ template <int kInBits, int kOutBits> class PackedLookup {
 };
 template <int kInBits, int kOutBits> inline constexpr bool kToPacked = kOutBits <= 4;
 #else
+// Results by the second of two codes of two bits, which stand in the upper half of an index.
+HWY_INLINE V8 BySecondOfPair(V8 results) {
+  alignas(16) static constexpr std::uint8_t kSecond[16] = {0, 0, 0, 0, 1, 1, 1, 1,
+                                                           2, 2, 2, 2, 3, 3, 3, 3};
+  return hn::TableLookupBytes(results, hn::LoadDup128(D8(), kSecond));
+}
+
 #if HWY_TARGET == HWY_AVX2
 // What is looked up by the lower four bits of each byte, with what is by the upper ones after it.
-HWY_INLINE void StoreSideBySide(V8 bytes, V8 results, std::byte* out) {
+HWY_INLINE void StoreSideBySide(const std::byte* in, V8 results, std::byte* out) {
   const D8 d;
   const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
-  bytes = V8{_mm256_permute4x64_epi64(bytes.raw, 0xD8)};
+  const V8 bytes = LoadSpread<8, 2>(in);
   const V8 upper = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), bytes)));
   const V8 even = hn::TableLookupBytes(results, hn::And(bytes, nibble));
   const V8 odd = hn::TableLookupBytes(results, hn::And(upper, nibble));
@@ -86,12 +93,7 @@ template <int kInBits, int kOutBits> class PackedLookup {
     const D8 d;
     const D16 d16;
     const V8 results = hn::LoadDup128(d, table.bytes[0]);
-    V8 second = results;
-    if constexpr (kInBits == 2) {
-      alignas(16) static constexpr std::uint8_t kSecond[16] = {0, 0, 0, 0, 1, 1, 1, 1,
-                                                               2, 2, 2, 2, 3, 3, 3, 3};
-      second = hn::TableLookupBytes(results, hn::LoadDup128(d, kSecond));
-    }
+    V8 second = kInBits == 2 ? BySecondOfPair(results) : results;
     second = hn::BitCast(d, hn::ShiftLeft<kOutBits>(hn::BitCast(d16, second)));
     first_ = kInBits == 2 ? hn::Or(results, second) : results;
     second_ = second;
@@ -117,7 +119,7 @@ template <int kInBits, int kOutBits> class PackedLookup {
       StoreCodes<kJoined>(pairs(0), out);
 #if HWY_TARGET == HWY_AVX2
     } else {
-      StoreSideBySide(Load(d, in), first_, out);
+      StoreSideBySide(in, first_, out);
 #else
     } else {
       const V16 bytes = hn::PromoteTo(d16, Load(Like<std::uint8_t, D16>(), in));
@@ -143,19 +145,52 @@ class NibblesToBytes {
   explicit HWY_INLINE NibblesToBytes(const CodeTable& table)
       : results_(hn::LoadDup128(D8(), table.bytes[0])) {}
   HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
-    StoreSideBySide(Load(D8(), in), results_, out);
+    StoreSideBySide(in, results_, out);
   }
 
  private:
   V8 results_;
 };
 
+// Codes of two bits to bytes, or to six bits: pairs of them look up the first results and the
+// second.
+template <int kOutBits> class PairsToCodes {
+  static_assert(kOutBits == 8 || kOutBits == 6);
+
+ public:
+  static constexpr std::size_t kElements = 128;
+
+  explicit HWY_INLINE PairsToCodes(const CodeTable& table)
+      : first_(hn::LoadDup128(D8(), table.bytes[0])), second_(BySecondOfPair(first_)) {}
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    const D8 d;
+    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
+    // Interleaved twice, bytes become lanes of four codes.
+    const V8 bytes = LoadSpread<8, 4>(in);
+    const V8 low = hn::And(bytes, nibble);
+    const V8 high = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), bytes))), nibble);
+    StorePairs(hn::InterleaveLower(d, low, high), out);
+    StorePairs(hn::InterleaveUpper(d, low, high), out + kElements / 2 * kOutBits / 8);
+  }
+
+ private:
+  HWY_INLINE void StorePairs(V8 pairs, std::byte* out) const {
+    const D8 d;
+    const V8 first = hn::TableLookupBytes(first_, pairs);
+    const V8 second = hn::TableLookupBytes(second_, pairs);
+    StoreCodes<kOutBits>(hn::InterleaveLower(d, first, second),
+                         hn::InterleaveUpper(d, first, second), out);
+  }
+
+  V8 first_, second_;
+};
+
 // 32 codes of six bits, each at the upper end of its byte, where a sign is a byte's own, spread
 // (interleave-inl.h) for results of kWidth bytes.
 template <std::size_t kWidth> HWY_INLINE V8 LoadSixBitsOnTop(const std::byte* in) {
-  const __m256i pairs = LoadSixBitPairs<kWidth == 2>(in);
+  const __m256i pairs = LoadSixBitPairs<(kWidth <= 4 ? kWidth : 1)>(in);
   const V8 codes{JoinBytes(_mm256_srli_epi16(pairs, 2), pairs)};
-  if constexpr (kWidth <= 2) return codes;
+  if constexpr (kWidth <= 4) return codes;
   return Spread<kWidth>(codes);
 }
 
@@ -171,7 +206,7 @@ template <int kOutBits, CodeRows::Sign kSign> class SixBitsLookup {
     const __m256i low = _mm256_and_si256(_mm256_srli_epi16(codes, 2), _mm256_set1_epi8(0x0F));
     const __m256i magnitude =
         _mm256_blendv_epi8(_mm256_shuffle_epi8(rows_[0], low), _mm256_shuffle_epi8(rows_[1], low),
-                           _mm256_slli_epi16(codes, 1));
+                           _mm256_add_epi8(codes, codes));
     return V8{WithSign(magnitude, codes)};
   }
 

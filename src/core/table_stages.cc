@@ -16,82 +16,12 @@
 #include "core/look_up-inl.h"
 #include "core/packed_look_up-inl.h"
 #include "core/powers-inl.h"
+#include "core/products-inl.h"
 #include "core/stages-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 namespace {
-
-// The bytes of results, a vector for each plane.
-template <int kInBits, std::size_t kPlanes> class TablePlanes {
- public:
-  explicit HWY_INLINE TablePlanes(const CodeTable& table)
-      : TablePlanes(table, std::make_index_sequence<kPlanes>()) {}
-  template <std::size_t kFirst, std::size_t kCount>
-  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
-    for (std::size_t i = 0; i < kCount; ++i) planes[i] = planes_[kFirst + i](codes);
-  }
-
- private:
-  template <std::size_t... kPlane>
-  HWY_INLINE TablePlanes(const CodeTable& table, std::index_sequence<kPlane...>)
-      : planes_{Lookup<kInBits>(table.bytes[kPlane])...} {}
-  Lookup<kInBits> planes_[kPlanes];
-};
-
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-// The same of codes of eight bits by CodeSums.
-inline constexpr bool kHasSums = true;
-template <std::size_t kPlanes, std::size_t kWindows, CodeSums::Terms kTerms> class SumPlanes {
- public:
-  explicit HWY_INLINE SumPlanes(const CodeTable& table) {
-    const auto load = [](const std::uint8_t* entries)
-                          HWY_ATTR { return hn::LoadDup128(D8(), entries); };
-    for (std::size_t plane = 0; plane < kPlanes; ++plane) {
-      upper_[plane] = load(table.sums.upper[plane]);
-      lower_[plane] = load(table.sums.lower[plane]);
-      for (std::size_t i = 0; i < kWindows; ++i) {
-        besides_[i][plane] = load(table.sums.windows[i].besides[plane]);
-      }
-    }
-    for (std::size_t i = 0; i < kWindows; ++i) {
-      first_[i] = hn::Set(D8(), table.sums.windows[i].first);
-      mask_[i] = hn::Set(D8(), table.sums.windows[i].mask);
-    }
-  }
-  template <std::size_t kFirst, std::size_t kCount>
-  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
-    const D8 d;
-    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
-    const V8 low = hn::And(codes, nibble);
-    const V8 high = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), codes))), nibble);
-    using Terms = CodeSums::Terms;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      const V8 by_lower = hn::TableLookupBytes(lower_[kFirst + i], low);
-      const V8 by_upper = hn::TableLookupBytes(upper_[kFirst + i], high);
-      planes[i] = kTerms != Terms::kAll && i == 0     ? by_lower
-                  : kTerms == Terms::kApart && i == 1 ? by_upper
-                                                      : hn::Add(by_upper, by_lower);
-    }
-    if constexpr (kTerms == Terms::kSecondAlone) planes[0] = hn::Zero(d);
-    constexpr std::size_t kBeside = kTerms == Terms::kSecondAlone ? 1 : 0;
-    for (std::size_t w = 0; w < kWindows; ++w) {
-      // Outside the window the highest bit is set, which looks up zero.
-      const V8 place = hn::SaturatedAdd(hn::And(hn::Sub(codes, first_[w]), mask_[w]),
-                                        hn::Set(d, std::uint8_t{0x70}));
-      for (std::size_t i = kBeside; i < kCount; ++i) {
-        planes[i] = hn::Add(planes[i], hn::TableLookupBytesOr0(besides_[w][kFirst + i], place));
-      }
-    }
-  }
-
- private:
-  V8 upper_[kPlanes], lower_[kPlanes], besides_[kWindows][kPlanes], first_[kWindows],
-      mask_[kWindows];
-};
-#else
-inline constexpr bool kHasSums = false;
-#endif
 
 // Looks up the bytes of each result and gives the results' lanes in 16 or 32 bits: as many vectors
 // as planes.
@@ -281,6 +211,11 @@ void FewRowsStageOf(const std::byte* in, std::byte* out, std::size_t n, const Co
     if (rows.sums.windows == 1) return sums.template operator()<1>();
     if (rows.sums.windows == 2) return sums.template operator()<2>();
   }
+  if constexpr (kOutBits == 6 && kSign == CodeRows::Sign::kFlips) {
+    if (rows.line.usable) {
+      return FewRowsStage<kOutBits, MagnitudeLine, kIndex, kSign>(in, out, n, rows);
+    }
+  }
 #endif
   const auto stage = [&]<std::size_t kRows>() {
     if constexpr (kRows <= kMostRows) {
@@ -406,6 +341,13 @@ inline constexpr std::size_t kMostPlanes = kInBits < 8 || HWY_TARGET == HWY_AVX3
                                            : HWY_TARGET == HWY_AVX3                 ? 2
                                                                                     : 1;
 
+// How many windows there may be where NaN stands in the place of negative zero and is put there.
+template <int kOutBits, TableShape kShape>
+inline constexpr int kWindowsBesideNan =
+    HWY_TARGET != HWY_AVX2 || PlanesOf(kShape, kOutBits) != 2 || kShape == TableShape::kSigned16 ? 0
+    : kOutBits == 64                                                                             ? 2
+                     : 1;
+
 template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr std::size_t kPlanes = PlanesOf(kShape, kOutBits);
@@ -426,6 +368,18 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
   if constexpr (kInBits == 4 && kOutBits == 8) {
     ForEachStep<4, 8, NibblesToBytes::kElements>(in, out, n, NibblesToBytes(*args.table));
     return;
+  }
+  if constexpr (kInBits == 2 && (kOutBits == 8 || kOutBits == 6)) {
+    // A step has many; fewer are looked up one by one.
+    using ByPairs = PairsToCodes<kOutBits>;
+    const std::size_t whole = n / ByPairs::kElements * ByPairs::kElements;
+    if (whole != 0) {
+      ForEachStep<2, kOutBits, ByPairs::kElements>(in, out, whole, ByPairs(*args.table));
+    }
+    if (whole == n) return;
+    in += whole * kInBits / 8;
+    out += whole * kOutBits / 8;
+    n -= whole;
   }
   if constexpr (kInBits == 6 && kOutBits <= 8) {
     if (args.table->rows.count != 0) return LookUpSixBits<kOutBits>(in, out, n, args.table->rows);
@@ -450,23 +404,39 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
 #endif
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   if constexpr (kInBits == 8) {
-    const auto sums_of = [&]<std::size_t kWindows, CodeSums::Terms kTerms>() {
-      LookUpBy<8, kOutBits, kShape, Results<SumPlanes<kPlanes, kWindows, kTerms>>>(in, out, n,
-                                                                                   args);
+    using Terms = CodeSums::Terms;
+    const auto by = [&]<class Planes>() {
+      LookUpBy<8, kOutBits, kShape, Results<Planes>>(in, out, n, args);
     };
-    const auto sums = [&]<std::size_t kWindows>() {
-      using Terms = CodeSums::Terms;
+    const auto of_terms = [](Terms terms, const auto& look_up) {
       if constexpr (kOutBits == 16 && kPlanes == 2) {
-        switch (args.table->sums.terms) {
-          case Terms::kFirstByLower:
-            return sums_of.template operator()<kWindows, Terms::kFirstByLower>();
-          case Terms::kApart: return sums_of.template operator()<kWindows, Terms::kApart>();
-          case Terms::kSecondAlone:
-            return sums_of.template operator()<kWindows, Terms::kSecondAlone>();
+        switch (terms) {
+          case Terms::kFirstByLower: return look_up.template operator()<Terms::kFirstByLower>();
+          case Terms::kApart: return look_up.template operator()<Terms::kApart>();
+          case Terms::kSecondAlone: return look_up.template operator()<Terms::kSecondAlone>();
           case Terms::kAll: break;
         }
       }
-      sums_of.template operator()<kWindows, Terms::kAll>();
+      look_up.template operator()<Terms::kAll>();
+    };
+#if HWY_TARGET == HWY_AVX2
+    if constexpr (kWindowsBesideNan<kOutBits, kShape> != 0) {
+      const CodeSums& sums = args.table->sums_but_nan;
+      const auto besides = [&]<std::size_t kWindows>() {
+        of_terms(sums.terms, [&]<Terms kTerms>() {
+          by.template operator()<SumsAndNan<kPlanes, kWindows, kTerms>>();
+        });
+      };
+      if (sums.usable && sums.count <= 1) return besides.template operator()<1>();
+      if constexpr (kWindowsBesideNan<kOutBits, kShape> == 2) {
+        if (sums.usable && sums.count == 2) return besides.template operator()<2>();
+      }
+    }
+#endif
+    const auto sums = [&]<std::size_t kWindows>() {
+      of_terms(args.table->sums.terms, [&]<Terms kTerms>() {
+        by.template operator()<SumPlanes<kPlanes, kWindows, kTerms>>();
+      });
     };
     // More windows than one are slower than words.
     constexpr bool kWords = HWY_TARGET == HWY_AVX3 && kPlanes <= kMostPlanes<8>;
@@ -492,7 +462,10 @@ template <int kInBits, int kOutBits, TableShape kShape> Stage StageOf(const Code
   constexpr std::size_t kPlanes = PlanesOf(kShape, kOutBits);
   if constexpr (kPlanes > kMostPlanes<kInBits> && !kHasSums) return nullptr;
   const bool pays = kPlanes <= kMostPlanes<kInBits>;
-  return pays || table.sums.usable ? &TableStage<kInBits, kOutBits, kShape> : nullptr;
+  constexpr int kWindows = kWindowsBesideNan<kOutBits, kShape>;
+  const CodeSums& but_nan = table.sums_but_nan;
+  const bool beside_nan = kWindows != 0 && but_nan.usable && but_nan.count <= kWindows;
+  return pays || table.sums.usable || beside_nan ? &TableStage<kInBits, kOutBits, kShape> : nullptr;
 }
 
 #if TENSORCAST_AVX512
@@ -504,6 +477,13 @@ void LookUpInLanes(const std::byte* in, std::byte* out, std::size_t n, const Enc
 template <int kInBits, int kOutBits, Extension kExtension>
 void ExtendStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, ExtendStep<kInBits, kOutBits, kExtension>);
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX2
+template <int kOutBits>
+void ProductsStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  ForEachStep<8, kOutBits, kCodes>(in, out, n, Products<kOutBits>(args.table->products));
 }
 #endif
 
@@ -526,6 +506,11 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
       case Extension::kSign: return &ExtendStage<kInBits, kOutBits, Extension::kSign>;
       case Extension::kNone: break;
     }
+  }
+#endif
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kInBits == 8 && (kOutBits == 16 || kOutBits == 32)) {
+    if (table.products.usable) return &ProductsStage<kOutBits>;
   }
 #endif
 #if TENSORCAST_PACKS
