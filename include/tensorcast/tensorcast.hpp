@@ -485,6 +485,10 @@ class CastPlan {
  private:
   friend Status Cast(DataType, std::span<const std::byte>, DataType, std::span<std::byte>,
                      std::uint64_t, const CastOptions&, const RunOptions&);
+  // Run where a short run's few checks do not do.
+  Status RunChecked(std::span<const std::byte> source, std::uint64_t source_first,
+                    std::span<std::byte> destination, std::uint64_t destination_first,
+                    std::uint64_t n, const RunOptions& run) const;
   static Status BindFor(std::uint64_t n, DataType from, DataType to, const CastOptions& options,
                         CastPlan* plan, Target target);
   DataType from_ = DataType::kUndefined;

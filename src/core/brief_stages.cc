@@ -4,6 +4,9 @@
 #include "core/brief_stages.h"
 
 #include <cstring>
+#include <type_traits>
+
+#include "core/route.h"
 
 namespace tensorcast::core {
 namespace {
@@ -20,60 +23,212 @@ void CopyStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeA
   }
 }
 
-template <int kInBits, class Result>
-void LookUpEach(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
-  const std::uint64_t* const results = args.table->results;
-  const auto look_up = [&](std::size_t i, std::uint64_t code) {
-    const auto result = static_cast<Result>(results[code]);
-    std::memcpy(out + i * sizeof(Result), &result, sizeof(Result));
-  };
-  // As many as end with a byte, those of fewer bits out of one word.
-  constexpr std::size_t kTogether = kInBits == 4 ? 2 : 4;
-  std::size_t i = 0;
-  for (; i + kTogether <= n; i += kTogether) {
-    const std::byte* const at = in + i * kInBits / 8;
-    std::uint64_t word = 0;
-    if constexpr (kInBits < 8) word = detail::LoadCode(at, 0, kTogether * kInBits);
-    for (std::size_t j = 0; j < kTogether; ++j) {
-      look_up(i + j, kInBits < 8 ? word >> (j * kInBits) & detail::LowMask(kInBits)
-                                 : std::to_integer<std::uint64_t>(at[j]));
-    }
+// As many bytes of one word as `kBytes`.
+template <std::size_t kBytes> std::uint64_t LoadBytes(const std::byte* from) {
+  std::uint64_t word = 0;
+  if constexpr (kBytes == 3) {
+    word = LoadBytes<2>(from) | LoadBytes<1>(from + 2) << 16;
+  } else {
+    std::memcpy(&word, from, kBytes);  // the machine is little-endian
   }
-  for (; i < n; ++i) look_up(i, detail::LoadCode(in, i, kInBits));
+  return word;
+}
+template <std::size_t kBytes> void StoreBytes(std::uint64_t word, std::byte* to) {
+  std::memcpy(to, &word, kBytes);
 }
 
-template <class Result> Stage LookUpTo(int in_bits) {
-  switch (in_bits) {
-    case 2: return &LookUpEach<2, Result>;
-    case 4: return &LookUpEach<4, Result>;
-    case 6: return &LookUpEach<6, Result>;
-    case 8: return &LookUpEach<8, Result>;
+template <int kBits> std::uint64_t Load(const std::byte* data, std::size_t i) {
+  if constexpr (kBits < 8) return detail::LoadCode(data, i, kBits);
+  return LoadBytes<kBits / 8>(data + i * (kBits / 8));
+}
+template <int kBits> void Store(std::uint64_t code, std::byte* data, std::size_t i) {
+  if constexpr (kBits < 8) {
+    detail::StoreCode(data, i, kBits, code);
+  } else {
+    StoreBytes<kBits / 8>(code, data + i * (kBits / 8));
+  }
+}
+
+// The results of cast(code), which have nothing above their bits.
+template <int kInBits, int kOutBits, class Cast>
+void CastEach(const std::byte* in, std::byte* out, std::size_t n, const Cast& cast) {
+  for (std::size_t i = 0; i < n; ++i) Store<kOutBits>(cast(Load<kInBits>(in, i)), out, i);
+}
+
+// The same, as many at once as begin and end with a byte on both sides.
+template <int kInBits, int kOutBits, class Cast>
+void CastTogether(const std::byte* in, std::byte* out, std::size_t n, const Cast& cast) {
+  constexpr bool kHalves = kInBits == 4 || kOutBits == 4;
+  constexpr bool kQuarters = kInBits % 4 != 0 || kOutBits % 4 != 0;
+  constexpr std::size_t kTogether = kHalves && !kQuarters ? 2 : 4;
+  for (; n >= kTogether; n -= kTogether) {
+    std::uint64_t codes = 0, results = 0;
+    if constexpr (kInBits < 8) codes = LoadBytes<kTogether * kInBits / 8>(in);
+    for (std::size_t j = 0; j < kTogether; ++j) {
+      std::uint64_t code;
+      if constexpr (kInBits < 8) {
+        code = codes >> (j * kInBits) & detail::LowMask(kInBits);
+      } else {
+        code = Load<kInBits>(in, j);
+      }
+      if constexpr (kOutBits < 8) {
+        results |= cast(code) << (j * kOutBits);
+      } else {
+        Store<kOutBits>(cast(code), out, j);
+      }
+    }
+    if constexpr (kOutBits < 8) StoreBytes<kTogether * kOutBits / 8>(results, out);
+    in += kTogether * kInBits / 8;
+    out += kTogether * kOutBits / 8;
+  }
+  CastEach<kInBits, kOutBits>(in, out, n, cast);
+}
+
+template <int kInBits, int kOutBits>
+void LookUpStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  const std::uint64_t* const results = args.table->results;
+  CastTogether<kInBits, kOutBits>(in, out, n,
+                                  [results](std::uint64_t code) { return results[code]; });
+}
+
+// Integers and bool of whole bytes to others.
+template <class In, int kOutBits>
+void MoveStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
+  CastTogether<8 * int{sizeof(In)}, kOutBits>(in, out, n, [](std::uint64_t code) {
+    return static_cast<std::uint64_t>(static_cast<In>(code)) & detail::LowMask(kOutBits);
+  });
+}
+template <int kInBits, int kOutBits>
+void TruthStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
+  CastTogether<kInBits, kOutBits>(in, out, n,
+                                  [](std::uint64_t code) { return std::uint64_t{code != 0}; });
+}
+
+// By the scalar codec, which needs no floating-point environment, made for one pair.
+template <DataType kFrom, DataType kTo>
+[[gnu::flatten]] void CodecStage(const std::byte* in, std::byte* out, std::size_t n,
+                                 const EncodeArgs& args) {
+  constexpr const TypeInfo& from = detail::Row(kFrom);
+  constexpr const TypeInfo& to = detail::Row(kTo);
+  CastEach<from.bits, to.bits>(in, out, n, [&args](std::uint64_t code) {
+    return detail::CastCode(from, to, code, args.options);
+  });
+}
+
+// ------------------------------------------------------------------------------ choosing one
+
+// Calls use(std::integral_constant<int, kBits>()) with the width.
+template <class Use> Stage WithBits(int bits, const Use& use) {
+  switch (bits) {
+    case 2: return use(std::integral_constant<int, 2>());
+    case 4: return use(std::integral_constant<int, 4>());
+    case 6: return use(std::integral_constant<int, 6>());
+    case 8: return use(std::integral_constant<int, 8>());
+    case 16: return use(std::integral_constant<int, 16>());
+    case 32: return use(std::integral_constant<int, 32>());
+    case 64: return use(std::integral_constant<int, 64>());
     default: return nullptr;
+  }
+}
+
+Stage CopyOf(int bits) {
+  return WithBits(bits, [](auto width) -> Stage { return &CopyStage<width>; });
+}
+
+Stage LookUpOf(const TypeInfo& from, const TypeInfo& to) {
+  return WithBits(from.bits, [&to](auto in) -> Stage {
+    if constexpr (decltype(in)::value <= 8) {
+      return WithBits(to.bits,
+                      [](auto out) -> Stage { return &LookUpStage<decltype(in)::value, out>; });
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+template <class In> Stage MoveTo(const TypeInfo& to) {
+  if (to.type_class == TypeClass::kBool) return &TruthStage<8 * int{sizeof(In)}, 8>;
+  return WithBits(to.bits, [](auto out) -> Stage { return &MoveStage<In, out>; });
+}
+
+Stage MoveOf(const TypeInfo& from, const TypeInfo& to) {
+  if (from.type_class == TypeClass::kBool) {
+    return WithBits(to.bits, [](auto out) -> Stage { return &TruthStage<8, out>; });
+  }
+  const bool repeats_sign = from.has_sign && to.bits > from.bits;
+  switch (from.bits) {
+    case 8: return repeats_sign ? MoveTo<std::int8_t>(to) : MoveTo<std::uint8_t>(to);
+    case 16: return repeats_sign ? MoveTo<std::int16_t>(to) : MoveTo<std::uint16_t>(to);
+    case 32: return repeats_sign ? MoveTo<std::int32_t>(to) : MoveTo<std::uint32_t>(to);
+    case 64: return MoveTo<std::uint64_t>(to);
+    default: return nullptr;
+  }
+}
+
+constexpr bool HasCodec(const TypeInfo& from, const TypeInfo& to) {
+  return from.bits > 8 && to.bits != 0 && from.type != to.type &&
+         ChooseRoute(from, to) != Route::kInteger;
+}
+
+Stage CodecOf(const TypeInfo& from, const TypeInfo& to) {
+  Stage stage = nullptr;
+  const auto with_row = [](const TypeInfo& row, const auto& use) {
+    [&]<std::size_t... kRow>(std::index_sequence<kRow...>) {
+      ((row.type == detail::kTypeTable[kRow].type ? use(std::integral_constant<std::size_t, kRow>())
+                                                  : void()),
+       ...);
+    }
+    (std::make_index_sequence<kRows>());
+  };
+  with_row(from, [&](auto in) {
+    with_row(to, [&](auto out) {
+      constexpr const TypeInfo& in_row = detail::kTypeTable[decltype(in)::value];
+      constexpr const TypeInfo& out_row = detail::kTypeTable[decltype(out)::value];
+      if constexpr (HasCodec(in_row, out_row)) stage = &CodecStage<in_row.type, out_row.type>;
+    });
+  });
+  return stage;
+}
+
+// The longest runs that take no longer so than by vectors, of all pairs alike or of most; with
+// AVX2, whose rest of a vector comes and goes through memory.
+std::uint32_t MostLookedUpAvx2(const TypeInfo& from, const TypeInfo& to) {
+  if (from.bits == 6) return to.bits == 16 ? 20 : 28;
+  if (to.bits >= 32) return IsInteger(from) && IsInteger(to) ? 16 : 31;
+  return from.bits == 8 ? 16 : 14;
+}
+constexpr std::uint32_t kMostMovedAvx2 = 14;
+std::uint32_t MostByCodecAvx2(const TypeInfo& from, const TypeInfo& to) {
+  if (!to.is_integer() || to.bits < 32) return 2;
+  return from.bits == 16 && to.bits == 64 ? 14 : 5;
+}
+
+// Elsewhere.
+std::uint32_t MostLookedUp(const TypeInfo& from, const TypeInfo& to) {
+  switch (to.bits) {
+    case 16: return from.bits == 8 ? 12 : 6;
+    case 32: return from.bits == 8 ? 24 : 20;
+    case 64: return 63;
+    default: return 0;
   }
 }
 
 }  // namespace
 
-Stage BriefCopy(int bits) {
-  switch (bits) {
-    case 2: return &CopyStage<2>;
-    case 4: return &CopyStage<4>;
-    case 6: return &CopyStage<6>;
-    case 8: return &CopyStage<8>;
-    case 16: return &CopyStage<16>;
-    case 32: return &CopyStage<32>;
-    case 64: return &CopyStage<64>;
-    default: return nullptr;
+BriefStage FindBriefStage(const Bound& bound) {
+  const TypeInfo& from = *bound.from;
+  const TypeInfo& to = *bound.to;
+  const bool is_avx2 = bound.kernels->target == Target::kAvx2;
+  if (bound.first == nullptr) return {CopyOf(from.bits), kShortRun};
+  if (bound.args.table != nullptr) {
+    return {LookUpOf(from, to), is_avx2 ? MostLookedUpAvx2(from, to) : MostLookedUp(from, to)};
   }
-}
-
-Stage BriefLookUp(const TypeInfo& from, const TypeInfo& to, std::uint32_t* most) {
-  switch (to.bits) {
-    case 16: *most = from.bits == 8 ? 12 : 6; return LookUpTo<std::uint16_t>(from.bits);
-    case 32: *most = from.bits == 8 ? 24 : 20; return LookUpTo<std::uint32_t>(from.bits);
-    case 64: *most = 63; return LookUpTo<std::uint64_t>(from.bits);
-    default: return nullptr;
+  if (!is_avx2) return {};
+  if (ChooseRoute(from, to) == Route::kInteger && from.bits >= 8) {
+    return {MoveOf(from, to), kMostMovedAvx2};
   }
+  if (HasCodec(from, to)) return {CodecOf(from, to), MostByCodecAvx2(from, to)};
+  return {};
 }
 
 }  // namespace tensorcast::core

@@ -133,28 +133,33 @@ Status RunInSlices(const Bound& bound, const CastOptions& options, const Job& jo
   return Status();
 }
 
+// Apart, as saving registers for it would cost every other run.
+[[gnu::noinline]] void RunInEnvironment(Stage stage, const std::byte* in, std::byte* out,
+                                        std::size_t n, const EncodeArgs& args) {
+  const FpEnvironment environment;
+  stage(in, out, n, args);
+}
+
 // A short run of which nothing more is asked takes as long as its checks do: here are as few as
 // there can be. False where one does not hold, and nothing has been done: the long way says why.
-bool RunShort(const Bound& bound, std::span<const std::byte> source,
-              std::span<std::byte> destination, std::uint64_t n) {
-  if (n - 1 >= kShortRun) return false;
-  const bool brief = n <= bound.brief_most;
-  const Stage stage = brief ? bound.brief : bound.direct;
-  if (stage == nullptr) return false;
+inline bool RunShort(const Bound& bound, std::span<const std::byte> source,
+                     std::span<std::byte> destination, std::uint64_t n, const RunOptions& run) {
+  if (n >= bound.short_end) return false;
   const auto elements = static_cast<std::size_t>(n);
-  const std::size_t read = (elements * static_cast<unsigned>(bound.from->bits) + 7) / 8;
-  const std::size_t written = (elements * static_cast<unsigned>(bound.to->bits) + 7) / 8;
+  const std::size_t read = (elements * bound.from_bits + 7) / 8;
+  const std::size_t written = (elements * bound.to_bits + 7) / 8;
+  if (read > source.size() || written > destination.size()) return false;
+  // The one that begins first is not null, and ends before the other begins.
   const auto in = reinterpret_cast<std::uintptr_t>(source.data());
   const auto out = reinterpret_cast<std::uintptr_t>(destination.data());
-  if (read > source.size() || written > destination.size() || in == 0 || out == 0 ||
-      (in < out + written && out < in + read)) {
-    return false;
-  }
-  if (bound.direct_floating && !brief) {
-    const FpEnvironment environment;
-    stage(source.data(), destination.data(), elements, bound.args);
+  if (in < out ? in == 0 || in + read > out : out == 0 || out + written > in) return false;
+  if (run.ran != nullptr) *run.ran = bound.kernels->target;
+  if (elements <= bound.brief_most) {
+    bound.brief(source.data(), destination.data(), elements, bound.args);
+  } else if (bound.direct_floating) {
+    RunInEnvironment(bound.direct, source.data(), destination.data(), elements, bound.args);
   } else {
-    stage(source.data(), destination.data(), elements, bound.args);
+    bound.direct(source.data(), destination.data(), elements, bound.args);
   }
   return true;
 }
@@ -168,16 +173,22 @@ inline namespace TENSORCAST_ABI {
 Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_first,
                      std::span<std::byte> destination, std::uint64_t destination_first,
                      std::uint64_t n, const RunOptions& run) const {
+  if ((source_first | destination_first) != 0 || run.loss != nullptr || run.executor != nullptr ||
+      run.interrupted != nullptr) [[unlikely]] {
+    return RunChecked(source, source_first, destination, destination_first, n, run);
+  }
+  if (core::RunShort(*bound(), source, destination, n, run)) return Status();
+  return RunChecked(source, 0, destination, 0, n, run);
+}
+
+Status CastPlan::RunChecked(std::span<const std::byte> source, std::uint64_t source_first,
+                            std::span<std::byte> destination, std::uint64_t destination_first,
+                            std::uint64_t n, const RunOptions& run) const {
   if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
   if (from_ == DataType::kString || to_ == DataType::kString) {
     return Status(StatusCode::kWrongCall);
   }
   const core::Bound& bound = *this->bound();
-  if ((source_first | destination_first) == 0 && run.loss == nullptr && run.executor == nullptr &&
-      run.interrupted == nullptr && core::RunShort(bound, source, destination, n)) {
-    if (run.ran != nullptr) *run.ran = bound.kernels->target;
-    return Status();
-  }
   StatusCode code = core::CheckRange(*bound.from, source.data(), source.size(), source_first, n);
   if (code != StatusCode::kOk) return Status(code);
   code = core::CheckRange(*bound.to, destination.data(), destination.size(), destination_first, n);

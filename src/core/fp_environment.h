@@ -19,10 +19,27 @@ namespace tensorcast::core {
 class FpEnvironment {
  public:
 #if defined(__x86_64__) || defined(_M_X64) || defined(__i386__)
-  FpEnvironment() : saved_(_mm_getcsr()) { _mm_setcsr(0x1F80); }  // all masked, nearest, no FTZ/DAZ
-  ~FpEnvironment() { _mm_setcsr(saved_); }
+  FpEnvironment() : saved_(_mm_getcsr()) { Load(kDefault); }
+  // The usual ones come from constants: else each run would wait for the register to go through
+  // memory, in which the one before it has put it back.
+  ~FpEnvironment() {
+    if (saved_ == kDefault) {
+      Load(kDefault);
+    } else if (saved_ == kInexact) {
+      Load(kInexact);
+    } else {
+      Load(saved_);
+    }
+  }
 
  private:
+  static constexpr std::uint32_t kDefault = 0x1F80;           // all masked, nearest, no FTZ/DAZ
+  static constexpr std::uint32_t kInexact = kDefault | 0x20;  // something was rounded before
+  // A compiler may see that an intrinsic of the constant is one of the variable.
+  static void Load(const std::uint32_t& bits) {
+    __asm__ volatile("ldmxcsr %0" : : "m"(bits) : "memory");
+  }
+
   std::uint32_t saved_;
 #elif defined(__aarch64__)
   FpEnvironment() {

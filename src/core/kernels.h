@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 
 #include "core/code_table.h"
@@ -16,7 +17,7 @@ namespace tensorcast::core {
 
 inline constexpr std::size_t kBlock = kLossBlock;  // elements that pass through the stages at once
 inline constexpr std::size_t kRows = detail::kTypeTable.size();
-inline constexpr std::uint64_t kShortRun = 4096;  // elements, up to which a call's checks count
+inline constexpr std::uint32_t kShortRun = 4096;  // elements, up to which a call's checks count
 inline constexpr std::uint64_t kWholeBytes = 4;   // elements of any width that end with a byte
 
 // A destination's options as constants for the lanes: options are data.
@@ -48,6 +49,7 @@ struct EncodeArgs {
   std::uint64_t low_code = 0;
   // The source has at most eight bits: the result of every code, if that is how it runs.
   const CodeTable* table = nullptr;
+  CastOptions options;  // as they are, for the scalar codec
 };
 
 // One stage over n elements of one code (or intermediate) each: uint8, 16, 32 or 64 by the row's
@@ -96,6 +98,9 @@ struct Bound {
   bool floating = false;         // the stages need the floating-point environment
   bool direct_floating = false;  // the direct one does; `brief` never
   std::uint32_t brief_most = 0;
+  std::uint32_t short_end = 0;  // runs of fewer elements are short: `brief` or `direct` does them
+  std::uint32_t from_bits = 0;
+  std::uint32_t to_bits = 0;
   EncodeArgs args;
 };
 
@@ -158,5 +163,18 @@ const Kernels* ScalarKernels();
 const Kernels* FindKernels(Target target);
 
 }  // namespace tensorcast::core
+
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
+
+inline core::Bound* CastPlan::bound() {
+  return std::launder(reinterpret_cast<core::Bound*>(bound_));
+}
+inline const core::Bound* CastPlan::bound() const {
+  return std::launder(reinterpret_cast<const core::Bound*>(bound_));
+}
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_SRC_CORE_KERNELS_H_

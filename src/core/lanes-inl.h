@@ -174,8 +174,8 @@ template <class D> HWY_NOINLINE hn::VFromD<D> LoadPart(D, const std::byte* from,
 }
 #endif
 
-// The same into N vectors of 64 bytes, the rest of which is cleared.
-template <std::size_t N>
+// The same into N vectors of 64 bytes, the rest of which is cleared; elements of kBits.
+template <std::size_t N, int kBits>
 HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) {
 #if TENSORCAST_AVX512
   for (std::size_t i = 0; i < N; ++i) {
@@ -184,6 +184,21 @@ HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) 
     _mm512_store_si512(to + 64 * i, _mm512_maskz_loadu_epi8(mask, from + 64 * i));
   }
 #elif HWY_TARGET == HWY_AVX2
+  if constexpr (kBits >= 32) {  // of which there are masked loads
+    // Read from n bytes before its middle on.
+    alignas(64) static constexpr auto kMasks = [] {
+      std::array<std::int8_t, 2 * 64 * N> masks{};
+      for (std::size_t i = 0; i < 64 * N; ++i) masks[i] = -1;
+      return masks;
+    }();
+    const auto masks = reinterpret_cast<const std::byte*>(kMasks.data() + 64 * N - n);
+    for (std::size_t i = 0; i < 64 * N; i += 32) {
+      const __m256i mask = Load(D32(), masks + i).raw;
+      const auto words = reinterpret_cast<const int*>(from + i);
+      Store(hn::VFromD<D32>{_mm256_maskload_epi32(words, mask)}, D32(), to + i);
+    }
+    return;
+  }
   for (std::size_t i = 0; i < 64 * N; i += 32) {
     const std::size_t here = n > i ? n - i : 0;
     Store(here >= 32  ? Load(D8(), from + i)
@@ -287,7 +302,7 @@ HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, 
   constexpr std::size_t kOutVectors = (kOutBytes + 63) / 64;
   alignas(64) std::byte tail_in[64 * kInVectors];
   alignas(64) std::byte tail_out[64 * kOutVectors];
-  CopyTailIn<kInVectors>(in, (n * kInBits + 7) / 8, tail_in);
+  CopyTailIn<kInVectors, kInBits>(in, (n * kInBits + 7) / 8, tail_in);
   step(tail_in, tail_out);
   if constexpr (kOutBits >= 8) {
     CopyTailOut(tail_out, n * kOutBits / 8, out);

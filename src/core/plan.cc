@@ -93,18 +93,11 @@ bool WantsTable(const TypeInfo& from, const TypeInfo& to) {
 }
 
 void BindTable(const CastOptions& options, std::uint64_t n, Bound* bound) {
-  if (bound->kernels->table_stage == nullptr) return;
-  if (bound->first == nullptr) {  // a copy of codes
-    bound->brief = BriefCopy(bound->from->bits);
-    bound->brief_most = kShortRun;
-    return;
-  }
-  if (!WantsTable(*bound->from, *bound->to)) return;
+  if (bound->first == nullptr || !WantsTable(*bound->from, *bound->to)) return;
   const FpEnvironment environment;
   const CodeTable* table = FindCodeTable(*bound->from, *bound->to, options, n >= kLeastForTable);
   if (table == nullptr) return;
   bound->args.table = table;
-  bound->brief = BriefLookUp(*bound->from, *bound->to, &bound->brief_most);
   const Stage stage = bound->kernels->table_stage(bound->from->bits, bound->to->bits, *table);
   if (stage != nullptr) SetDirect(stage, false, bound);
 }
@@ -145,11 +138,6 @@ void BindStages(Bound* bound) {
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
 
-core::Bound* CastPlan::bound() { return std::launder(reinterpret_cast<core::Bound*>(bound_)); }
-const core::Bound* CastPlan::bound() const {
-  return std::launder(reinterpret_cast<const core::Bound*>(bound_));
-}
-
 Status CastPlan::Bind(DataType from, DataType to, const CastOptions& options, CastPlan* plan,
                       Target target) {
   return BindFor(UINT64_MAX, from, to, options, plan, target);
@@ -175,13 +163,25 @@ Status CastPlan::BindFor(std::uint64_t n, DataType from, DataType to, const Cast
   bound->kernels = kernels;
   bound->from = from_row;
   bound->to = to_row;
+  bound->from_bits = static_cast<std::uint32_t>(from_row->bits);
+  bound->to_bits = static_cast<std::uint32_t>(to_row->bits);
   if (from == DataType::kString || to == DataType::kString) return Status();  // src/text runs it
   {
     const core::FpEnvironment environment;
     bound->args = core::MakeEncodeArgs(*from_row, *to_row, options);
+    bound->args.options = options;
   }
   core::BindStages(bound);
+  if (kernels->table_stage == nullptr) return Status();  // the scalar target has no stages
   core::BindTable(options, n, bound);
+  const core::BriefStage brief = core::FindBriefStage(*bound);
+  bound->brief = brief.stage != nullptr ? brief.stage : bound->direct;  // for no elements
+  bound->brief_most = brief.most;
+  if (bound->direct != nullptr) {
+    bound->short_end = core::kShortRun + 1;
+  } else if (brief.stage != nullptr) {
+    bound->short_end = brief.most + 1;
+  }
   return Status();
 }
 

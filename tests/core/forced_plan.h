@@ -42,7 +42,8 @@ struct Tensor {
 };
 Tensor MakeTensor(DataType type, std::vector<std::uint64_t> codes);
 
-// Casts a tensor on every target under one set of options and holds every bit against the oracle.
+// Casts a tensor on every target under one set of options, whole and in runs of an element or four,
+// and holds every bit against the oracle.
 void ExpectCastOnEveryTarget(const Tensor& source, DataType to, const CastOptions& options);
 
 // Fails with the first few elements that differ; true where all are equal.
