@@ -106,6 +106,9 @@ struct ScaledResults {
 
   const double* values;  // of the codes, after the scale
   const Cell* cells;     // the last one ends where the view's elements do, or later
+  // Whether each code is the nearest to its source over the scale, so that only a source below the
+  // least normal value has a result that is. With an offset, or turned back, others have too.
+  bool of_quotients = false;
 };
 
 // The elements of one run over part of a tensor, where they stand: first indices in elements.

@@ -59,7 +59,9 @@ class OwnLimits {
   static constexpr bool kOfCasts = true;
 
   // Of n elements of a view from the head-th on, a block at most.
-  OwnLimits(const ScaledResults::Cell* cells, std::size_t head, std::size_t n) : head_(head) {
+  OwnLimits(const ScaledResults& results, std::size_t head, std::size_t n)
+      : head_(head), of_quotients_(results.of_quotients) {
+    const ScaledResults::Cell* cells = results.cells;
     for (std::size_t first = 0; first < n; first += kOrdinaryRun) {
       const std::size_t end = std::min(n, first + kOrdinaryRun);
       while (cells->end <= head + first) ++cells;
@@ -91,7 +93,7 @@ class OwnLimits {
   template <class V> HWY_INLINE bool MayBeLow(V smallest, std::size_t first) const {
     const DF64 d;
     const CellLimits& closest = runs_[first / kOrdinaryRun].closest;
-    return !hn::AllTrue(d, hn::Ge(smallest, hn::Set(d, closest.least_normal)));
+    return !of_quotients_ || !hn::AllTrue(d, hn::Ge(smallest, hn::Set(d, closest.least_normal)));
   }
   template <class V>
   HWY_INLINE bool AnyBeyond(V largest, V smallest, const double* x, std::size_t first,
@@ -136,6 +138,7 @@ class OwnLimits {
   }
 
   const std::size_t head_;
+  const bool of_quotients_;
   bool each_ = false;  // whether a cell ends among elements that are of different sums
   Run runs_[kLossBlock / kOrdinaryRun];
   // Of each element, or of kLossSums that are of one cell.

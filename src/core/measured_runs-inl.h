@@ -160,7 +160,7 @@ void MeasureScaledBlock(const LossView& view, const double* x, std::size_t n, st
                         LossState* loss) {
   const ScaledResults& scaled = *view.scaled;
   const auto limits_from = [&scaled](std::size_t first, std::size_t count) {
-    return OwnLimits(scaled.cells, first, count);
+    return OwnLimits(scaled, first, count);
   };
   MeasureLanes(view, loss->ParamsOf(view, 0), limits_from, x, scaled.values, n, index, loss);
 }

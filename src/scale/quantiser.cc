@@ -354,7 +354,7 @@ void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n,
                values_.Run(results + at, results + at, length, scale, call.scales.global, 0);
                *next++ = {at + length, call.limits->Of(scale)};
              });
-  const core::ScaledResults scaled = {results, cells};
+  const core::ScaledResults scaled = {results, cells, true};
   const core::LossView view = {
       FindType(source_), FindType(scaling_.element), call.x.data(), call.x_first + done,
       call.codes.data(), call.codes_first + done,    &scaled};
