@@ -148,8 +148,10 @@ std::int32_t WithOptions(const tensorcast_options* given_options, const tensorca
                          const Body& body) {
   CastOptions options;
   RunOptions run;
-  StatusCode code = ReadOptions(given_options, &options);
-  if (code == StatusCode::kOk) code = ReadRun(given_run, &run);
+  // Reading none takes as long as casting a few elements.
+  StatusCode code = StatusCode::kOk;
+  if (given_options != nullptr) code = ReadOptions(given_options, &options);
+  if (code == StatusCode::kOk && given_run != nullptr) code = ReadRun(given_run, &run);
   if (code != StatusCode::kOk) return Code(code);
   return Code(core::Guarded(nullptr, [&] { return body(options, run); }));
 }

@@ -320,15 +320,10 @@ std::int32_t tensorcast_plan_run(const tensorcast_plan* plan, const void* source
                                  std::uint64_t destination_first, std::uint64_t n,
                                  const tensorcast_run* run) {
   if (plan == nullptr) return TENSORCAST_NULL_POINTER;
-  const auto run_with = [&](const RunOptions& options) {
+  return c::WithOptions(nullptr, run, [&](const CastOptions&, const RunOptions& run_options) {
     return plan->plan.Run(c::Bytes(source, source_bytes), source_first,
-                          c::Bytes(destination, destination_bytes), destination_first, n, options);
-  };
-  if (run == nullptr) {  // short: reading options takes as long as casting a few elements
-    return c::Code(tensorcast::core::Guarded(nullptr, [&] { return run_with(RunOptions()); }));
-  }
-  return c::WithOptions(nullptr, run, [&](const CastOptions&, const RunOptions& options) {
-    return run_with(options);
+                          c::Bytes(destination, destination_bytes), destination_first, n,
+                          run_options);
   });
 }
 

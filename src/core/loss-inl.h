@@ -203,6 +203,22 @@ double LargestRelative(const double* x_values, const double* y_values, std::size
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
+// Counts, a lane each.
+class LaneCount {
+ public:
+  HWY_INLINE LaneCount() : less_(hn::Zero(D())) {}
+  template <class M> HWY_INLINE void Add(M mask) {
+    less_ = hn::Add(less_, hn::VecFromMask(D(), hn::RebindMask(D(), mask)));
+  }
+  HWY_INLINE std::uint64_t Total() const {
+    return static_cast<std::uint64_t>(-hn::GetLane(hn::SumOfLanes(D(), less_)));
+  }
+
+ private:
+  using D = hn::RebindToSigned<DF64>;
+  hn::Vec<D> less_;  // one for each element
+};
+
 // What a lane has where a magnitude may be below the destination's normal ones.
 struct LowLanes {
   // Written out, so that it is compiled for the target.
@@ -222,33 +238,25 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   LowLanes found;
   auto lost = zero;
-  // Less one for each element.
-  auto source_zeros = hn::Zero(di), zeros = source_zeros, to_zero = source_zeros,
-       low = source_zeros;
-  const auto add = [&](auto& to, auto mask) HWY_ATTR {
-    to = hn::Add(to, hn::VecFromMask(di, hn::RebindMask(di, mask)));
-  };
+  LaneCount source_zeros, zeros, to_zero, low;
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto y = hn::LoadU(d, y_values + i);
     const auto y_zero = hn::Eq(y, zero);
-    add(zeros, y_zero);
-    add(low, hn::Lt(hn::Abs(y), limits.LeastNormal(i)));
+    zeros.Add(y_zero);
+    low.Add(hn::Lt(hn::Abs(y), limits.LeastNormal(i)));
     if constexpr (kZeros) {
       const auto x = hn::LoadU(d, x_values + i);
       const auto x_zero = hn::Eq(x, zero);
-      add(source_zeros, x_zero);
-      add(to_zero, hn::AndNot(x_zero, y_zero));
+      source_zeros.Add(x_zero);
+      to_zero.Add(hn::AndNot(x_zero, y_zero));
       found.smallest = hn::Min(found.smallest, hn::IfThenElse(x_zero, infinity, hn::Abs(x)));
       lost = hn::Or(lost, hn::IfThenElseZero(hn::And(x_zero, y_zero), hn::AndNot(y, x)));
     }
   }
-  const auto total = [&](auto lanes) HWY_ATTR {
-    return static_cast<std::size_t>(-hn::GetLane(hn::SumOfLanes(di, lanes)));
-  };
-  found.zeros = total(zeros);
-  found.low = total(low);
-  found.source_zeros = total(source_zeros);
-  found.to_zero = kZeros ? total(to_zero) : found.zeros;
+  found.zeros = zeros.Total();
+  found.low = low.Total();
+  found.source_zeros = source_zeros.Total();
+  found.to_zero = kZeros ? to_zero.Total() : found.zeros;
   found.loses_zero_sign = !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost), hn::Zero(di)));
   return found;
 }
@@ -268,7 +276,7 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   auto largest = hn::Neg(infinity), least = infinity, smallest = infinity;
   auto larger = zero;  // negative where a relative error may be larger than the known one
   const auto known = hn::Set(d, lanes.max_relative * (kFused ? 1 : 1 - 0x1p-50));
-  auto exact = hn::Zero(di);
+  LaneCount exact;
 #pragma GCC unroll 1
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
@@ -282,8 +290,7 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
     least = hn::Min(least, x);
     smallest = hn::Min(smallest, magnitude);
     larger = hn::Or(larger, hn::MulSub(known, magnitude, error));
-    exact = hn::Sub(exact,
-                    hn::VecFromMask(di, hn::RebindMask(di, errors.IsExact(x, y, error, infinity))));
+    exact.Add(errors.IsExact(x, y, error, infinity));
   }
   // An element that is not finite leaves no finite sum.
   if (!hn::AllTrue(d, hn::Lt(hn::Add(lanes.squares, lanes.errors), infinity)) ||
@@ -310,7 +317,7 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   lanes.amax = hn::Max(lanes.amax, hn::Max(hn::Abs(largest), hn::Abs(least)));
   *out = lanes;
   const std::size_t n = (end - first + kLossSums - 1) / kLossSums * hn::Lanes(d);
-  const auto exact_count = static_cast<std::uint64_t>(hn::GetLane(hn::SumOfLanes(di, exact)));
+  const std::uint64_t exact_count = exact.Total();
   const auto count = [&](Loss loss, std::size_t found) {
     stretch->counts[static_cast<std::size_t>(loss)] += found;
   };
@@ -333,17 +340,10 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
   limits.Prepare(first, end);
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   const auto zero = hn::Zero(d);
-  // Less one for each element, lane by lane.
-  const hn::RebindToSigned<DF64> di;
-  hn::Vec<decltype(di)> counts[kLossKinds];
-  for (auto& lanes_counts : counts) lanes_counts = hn::Zero(di);
-  auto finite = hn::Zero(di), compared = finite, compared_nonzero = finite;
-  auto out_of_range = finite;  // what wrapped or became a limit
-  const auto add = [&](auto& to, auto mask) HWY_ATTR {
-    to = hn::Add(to, hn::VecFromMask(di, hn::RebindMask(di, mask)));
-  };
+  LaneCount counts[kLossKinds], finite, compared, compared_nonzero;
+  LaneCount out_of_range;  // what wrapped or became a limit
   const auto count = [&](Loss loss, auto mask)
-                         HWY_ATTR { add(counts[static_cast<std::size_t>(loss)], mask); };
+                         HWY_ATTR { counts[static_cast<std::size_t>(loss)].Add(mask); };
   LossLanes lanes = *out;
   std::size_t ordinary = 0;
   for (std::size_t i = first; i < end; i += kLossSums) {
@@ -373,7 +373,7 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
       count(Loss::kToSubnormal, hn::Lt(y_magnitude, limits.LeastNormal(i)));
       if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
       if (!hn::AllFalse(d, beyond)) {
-        add(out_of_range, hn::And(inexact, beyond));
+        out_of_range.Add(hn::And(inexact, beyond));
         if (params.beyond_undefined) count(Loss::kUndefined, beyond);
       }
       count(Loss::kRounded, hn::AndNot(beyond, inexact));
@@ -388,9 +388,9 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     lanes.amax = hn::Max(lanes.amax, magnitude);
     const auto nonzero = hn::Gt(magnitude, zero);
     lanes.smallest = hn::Min(lanes.smallest, hn::IfThenElse(nonzero, magnitude, infinity));
-    add(finite, x_finite);
-    add(compared, both);
-    add(compared_nonzero, hn::And(both, nonzero));
+    finite.Add(x_finite);
+    compared.Add(both);
+    compared_nonzero.Add(hn::And(both, nonzero));
     lanes.GrowRelative(
         hn::And(hn::And(hn::Gt(error, zero), nonzero), lanes.MayBeLarger(error, magnitude)), error,
         magnitude);
@@ -428,7 +428,7 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     }
     if (params.wraps) {
       const auto wrapped = hn::And(rest, hn::And(beyond, x_finite));
-      add(out_of_range, wrapped);
+      out_of_range.Add(wrapped);
       rest = hn::AndNot(wrapped, rest);
     }
     const auto to_infinity = hn::And(rest, hn::Eq(y_magnitude, infinity));
@@ -436,7 +436,7 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     rest = hn::AndNot(to_infinity, rest);
     if (!params.wraps) {
       const auto to_limit = hn::And(rest, beyond);
-      add(out_of_range, to_limit);
+      out_of_range.Add(to_limit);
       rest = hn::AndNot(to_limit, rest);
     }
     count(Loss::kToZero, hn::And(rest, y_zero));
@@ -444,16 +444,13 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     if (params.beyond_undefined) count(Loss::kUndefined, beyond);
   }
   *out = lanes;
-  const auto total = [&](auto lanes_counts) HWY_ATTR {
-    return static_cast<std::uint64_t>(-hn::GetLane(hn::SumOfLanes(di, lanes_counts)));
-  };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind)
-    stretch->counts[kind] += total(counts[kind]);
+    stretch->counts[kind] += counts[kind].Total();
   stretch->counts[static_cast<std::size_t>(params.wraps ? Loss::kWrapped : Loss::kToLimit)] +=
-      total(out_of_range);
-  stretch->finite += ordinary + total(finite);
-  stretch->compared += ordinary + total(compared);
-  stretch->compared_nonzero += ordinary + total(compared_nonzero);
+      out_of_range.Total();
+  stretch->finite += ordinary + finite.Total();
+  stretch->compared += ordinary + compared.Total();
+  stretch->compared_nonzero += ordinary + compared_nonzero.Total();
 }
 
 // Counts n elements, a multiple of eight, the first of which is a multiple of eight in its block:

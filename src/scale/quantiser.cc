@@ -109,8 +109,7 @@ void Quantiser::GatherInLanes(std::span<const std::byte> x, std::uint64_t x_firs
                               std::uint64_t first, std::uint64_t n, std::uint64_t first_cell,
                               std::span<double> amax) const {
   const TypeInfo& row = *FindType(source_);
-  const std::uint64_t held = x.size() * 8 / static_cast<unsigned>(row.bits);
-  if (x_first > held || n > held - x_first) Require(Status(StatusCode::kBufferTooSmall));
+  RequireHeld(x.size() * 8 / static_cast<unsigned>(row.bits), x_first, n);
   const bool is_half = row.bits == 16, is_float = source_ == DataType::kFloat32;
   // Where a float32's magnitude has a source's bits, and what its exponents are less by.
   const int shift = !is_half ? 0 : source_ == DataType::kFloat16 ? 13 : 16;
@@ -216,10 +215,9 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
   }
   std::optional<KnownLimits> limits;
   if (loss != nullptr) limits.emplace(quotients_, scales.global);
-  const Call call = {
-      x,         x_first,     first, scales, factors.get(), divisors.get(),
-      numerator, cells.first, exact, fits,   steps.get(),   limits ? &*limits : nullptr,
-      codes,     codes_first};
+  const Call call = {x,          x_first,     first, scales, factors.get(), divisors.get(),
+                     numerator,  cells.first, exact, fits,   steps.get(),   codes,
+                     codes_first};
   if (lanes_ != nullptr && loss == nullptr) {
     for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
       EncodeInFloat(call, done, std::min(n - done, kQuantisedAtOnce));
@@ -232,16 +230,13 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
     } else {
       EncodeInDouble(call, done, some);
     }
-    if (loss != nullptr) Measure(call, done, some, loss);
+    if (loss != nullptr) Measure(call, done, some, *limits, loss);
   });
 }
 
 bool Quantiser::EncodeBySteps(const Call& call, std::uint64_t done, std::uint64_t n) const {
-  const std::uint64_t held = call.x.size() / 2, room = call.codes.size();
-  if (call.x_first > held || done + n > held - call.x_first || call.codes_first > room ||
-      done + n > room - call.codes_first) {
-    Require(Status(StatusCode::kBufferTooSmall));
-  }
+  RequireHeld(call.x.size() / 2, call.x_first, done + n);
+  RequireHeld(call.codes.size(), call.codes_first, done + n);
   const std::byte* const x = call.x.data() + (call.x_first + done) * 2;
   std::byte* const codes = call.codes.data() + (call.codes_first + done);
   bool is_done = true;
@@ -265,10 +260,7 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
   const bool is_half = source_ == DataType::kBfloat16;
   const std::uint64_t bytes = is_half ? 2 : sizeof(float);
   if (is_half || source_ == DataType::kFloat32) {
-    const std::uint64_t held = call.x.size() / bytes;
-    if (call.x_first > held || done + n > held - call.x_first) {
-      Require(Status(StatusCode::kBufferTooSmall));
-    }
+    RequireHeld(call.x.size() / bytes, call.x_first, done + n);
     x = call.x.data() + (call.x_first + done) * bytes;
   } else {
     Require(float_of_source_.Run(call.x, call.x_first + done, room, 0, n));
@@ -276,10 +268,7 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
   const bool integer = scaling_.element == DataType::kInt8;
   std::byte* codes = nullptr;  // of integers
   if (integer) {
-    const std::uint64_t held = call.codes.size();
-    if (call.codes_first > held || done + n > held - call.codes_first) {
-      Require(Status(StatusCode::kBufferTooSmall));
-    }
+    RequireHeld(call.codes.size(), call.codes_first, done + n);
     codes = call.codes.data() + (call.codes_first + done);
   }
   bool is_float = true;
@@ -337,7 +326,7 @@ void Quantiser::EncodeInDouble(const Call& call, std::uint64_t done, std::uint64
 }
 
 // What a block of the tensor's own lost.
-void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n,
+void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n, KnownLimits& limits,
                         LossMeter* loss) const {
   alignas(64) double values[kBlock];
   alignas(64) double results[kBlock];
@@ -352,7 +341,7 @@ void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n,
              [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
                const double scale = call.scales.scales[cell - call.scales.first];
                values_.Run(results + at, results + at, length, scale, call.scales.global, 0);
-               *next++ = {at + length, call.limits->Of(scale)};
+               *next++ = {at + length, limits.Of(scale)};
              });
   const core::ScaledResults scaled = {results, cells, true};
   const core::LossView view = {

@@ -68,7 +68,6 @@ class Quantiser {
     bool exact;              // products with the factors are the quotients
     bool fits;               // no factor is NaN
     const CodeSteps* steps;  // of the same cells, or null
-    KnownLimits* limits;     // where loss is measured
     std::span<std::byte> codes;
     std::uint64_t codes_first;
   };
@@ -76,7 +75,8 @@ class Quantiser {
   void EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const;
   // False where it cannot.
   bool EncodeBySteps(const Call& call, std::uint64_t done, std::uint64_t n) const;
-  void Measure(const Call& call, std::uint64_t done, std::uint64_t n, LossMeter* loss) const;
+  void Measure(const Call& call, std::uint64_t done, std::uint64_t n, KnownLimits& limits,
+               LossMeter* loss) const;
   void GatherInLanes(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
                      std::uint64_t n, std::uint64_t first_cell, std::span<double> amax) const;
   void EncodeInDouble(const Call& call, std::uint64_t done, std::uint64_t n) const;

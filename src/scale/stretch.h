@@ -23,6 +23,11 @@ inline void Require(Status status) {
   if (!status.ok()) throw core::Failure(status, std::string(status.message()));
 }
 
+// Elements [first, first + n) are among the `held` ones of a buffer.
+inline void RequireHeld(std::uint64_t held, std::uint64_t first, std::uint64_t n) {
+  if (first > held || n > held - first) Require(Status(StatusCode::kBufferTooSmall));
+}
+
 // Elements [first, first + n) are the tensor's, and all their cells are among the `cells` ones from
 // first_cell on.
 inline void RequireStretch(const Partition& partition, std::uint64_t first, std::uint64_t n,
