@@ -58,7 +58,7 @@ def main():
     parser.add_argument("--source", choices=("bf16", "f32"), default="bf16")
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("formats", nargs="*", default=FORMATS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     tools = {"before": options.before, "after": options.tool} if options.before else {"": options.tool}
     print("build,source,to,report,program_s,kernel_s")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
