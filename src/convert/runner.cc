@@ -247,12 +247,14 @@ class Run {
   void ChooseCounted(Job& job) const {
     const bool may_count = options_.measure && writer_ == nullptr && job.units >= kLeastCounted &&
                            chunk_bytes_ == kChunkBytes;
+    std::vector<DataType> counted;
     for (std::size_t type = 0; type < job.casts.size(); ++type) {
       const DataType to = job.casts[type].plan->to();
       const bool is_counted = may_count && core::CountedLoss::Serves(job.info->type, to);
       (is_counted ? job.counted : job.cast).push_back(type);
+      if (is_counted) counted.push_back(to);
     }
-    if (core::CountedLoss::Pays(job.counted.size(), options_.target)) return;
+    if (core::CountedLoss::Pays(counted, options_.target)) return;
     job.cast.resize(job.casts.size());
     std::iota(job.cast.begin(), job.cast.end(), std::size_t{0});
     job.counted.clear();

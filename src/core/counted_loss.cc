@@ -31,9 +31,15 @@ bool CountedLoss::Serves(DataType from, DataType to) {
   return row.is_float() && row.bits == 16 && IsFloat32Loss(row, detail::Row(to));
 }
 
-bool CountedLoss::Pays(std::size_t types, Target target) {
+bool CountedLoss::Pays(std::span<const DataType> to, Target target) {
   const Kernels* const kernels = FindKernels(target);
-  return types >= 2 && kernels != nullptr && kernels->range_of_halves != nullptr;
+  if (kernels == nullptr || kernels->range_of_halves == nullptr || to.empty()) return false;
+  // Lanes of AVX-512 measure one type as fast as codes are counted; others take longer to decode
+  // its results where these have eight bits or fewer.
+  const bool is_slow_in_lanes = kernels->target != Target::kAvx3 &&
+                                kernels->target != Target::kAvx3Dl &&
+                                detail::Row(to.front()).bits <= 8;
+  return to.size() >= 2 || is_slow_in_lanes;
 }
 
 CountedLoss::CountedLoss(DataType from, std::span<const DataType> to, const CastOptions& options,

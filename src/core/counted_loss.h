@@ -28,9 +28,8 @@ class CountedLoss {
  public:
   // Whether a pair's loss can be counted.
   static bool Serves(DataType from, DataType to);
-  // Whether counting is faster than measuring casts to so many types that it serves: to one type
-  // lanes are as fast.
-  static bool Pays(std::size_t types, Target target);
+  // Whether counting is faster than measuring casts to types that it serves.
+  static bool Pays(std::span<const DataType> to, Target target);
 
   // Of types that are served. Throws std::bad_alloc, as all here.
   CountedLoss(DataType from, std::span<const DataType> to, const CastOptions& options,

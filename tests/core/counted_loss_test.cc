@@ -82,9 +82,10 @@ std::uint64_t MeasureCounted(core::CountedLoss* counted, const Tensor& source,
 }
 
 std::vector<Target> LaneTargets() {
+  constexpr DataType kTwo[] = {DataType::kBfloat16, DataType::kFloat16};
   std::vector<Target> targets;
   for (const Target target : Targets()) {
-    if (core::CountedLoss::Pays(2, target)) targets.push_back(target);
+    if (core::CountedLoss::Pays(kTwo, target)) targets.push_back(target);
   }
   return targets;
 }
@@ -99,8 +100,18 @@ TEST(CountedLoss, ServesEveryTypeThatHasAZeroAndFitsFloat32) {
       EXPECT_FALSE(core::CountedLoss::Serves(DataType::kInt16, to.type)) << to.name;
     }
   }
-  EXPECT_FALSE(core::CountedLoss::Pays(8, Target::kScalar));
-  EXPECT_FALSE(core::CountedLoss::Pays(0, Target::kBest));
+  EXPECT_FALSE(core::CountedLoss::Pays(ServedTypes(DataType::kBfloat16), Target::kScalar));
+  EXPECT_FALSE(core::CountedLoss::Pays({}, Target::kBest));
+}
+
+TEST(CountedLoss, PaysForOneNarrowTypeWithoutAvx512) {
+  for (const Target target : LaneTargets()) {
+    const bool has_avx512 = target == Target::kAvx3 || target == Target::kAvx3Dl;
+    for (const DataType to : ServedTypes(DataType::kBfloat16)) {
+      const bool is_narrow = FindType(to)->bits <= 8;
+      EXPECT_EQ(core::CountedLoss::Pays({&to, 1}, target), is_narrow && !has_avx512);
+    }
+  }
 }
 
 TEST(CountedLoss, GivesTheOraclesFiguresOnEveryTarget) {
