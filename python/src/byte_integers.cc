@@ -44,8 +44,6 @@ struct Bits {
   }
 TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint8_t)
 TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint16_t)
-TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint32_t)
-TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint64_t)
 TENSORCAST_MOVE(std::uint16_t, std::uint16_t, std::uint8_t)
 TENSORCAST_MOVE(std::uint32_t, std::uint32_t, std::uint8_t)
 TENSORCAST_MOVE(std::uint64_t, std::uint64_t, std::uint8_t)
@@ -65,12 +63,7 @@ void MoveFrom(const Bits& bits, const std::byte* source, int result_bits, std::b
               std::uint64_t n) {
   const auto* const read = reinterpret_cast<const Read*>(source);
   if constexpr (sizeof(Read) == 1) {
-    switch (result_bits) {
-      case 16: return Move(bits, read, reinterpret_cast<std::uint16_t*>(result), n);
-      case 32: return Move(bits, read, reinterpret_cast<std::uint32_t*>(result), n);
-      case 64: return Move(bits, read, reinterpret_cast<std::uint64_t*>(result), n);
-      default: break;
-    }
+    if (result_bits == 16) return Move(bits, read, reinterpret_cast<std::uint16_t*>(result), n);
   }
   Move(bits, read, reinterpret_cast<std::uint8_t*>(result), n);
 }
@@ -82,8 +75,9 @@ std::uint64_t LowBits(int bits) { return ~std::uint64_t{0} >> (64 - bits); }
 bool IsNarrowInteger(DataType type) { return IsInteger(type) && FindType(type)->is_packed(); }
 
 bool MovesIntegers(DataType from, DataType to) {
-  const auto moves = [](DataType type) { return IsInteger(type) || type == DataType::kBool; };
-  return (IsNarrowInteger(from) && moves(to)) || (IsNarrowInteger(to) && moves(from));
+  const auto is_whole = [](DataType type) { return IsInteger(type) || type == DataType::kBool; };
+  const bool is_narrow = IsNarrowInteger(from) || IsNarrowInteger(to);
+  return is_narrow && is_whole(from) && is_whole(to) && FindType(to)->bits <= 16;
 }
 
 void MoveIntegers(DataType from, DataType to, const std::byte* source, std::byte* result,
