@@ -1,7 +1,9 @@
 // JAX takes results by DLPack without a copy, through the function of its extension if that is as
 // it was in 0.10: `jax.dlpack.from_dlpack` takes longer than a small cast. If it is not, JAX takes
 // small results as numpy's, and copies them. It also copies types that DLPack lacks, and everything
-// if there are other devices, since what is exchanged stays on its own device.
+// if there are other devices, since what is exchanged stays on its own device. Types of less
+// than a byte take it several times as long to copy as to make of bytes by a function that it has
+// compiled, so a small result of the same type and shape as the last is made by one.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "jax_arrays.h"
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "arrays.h"
 #include "bindings.h"
@@ -125,6 +128,50 @@ struct Exchanged {
   nb::object capsule;
 };
 
+// Gives what makes JAX's array of the bytes of a small numpy array of a narrow type; invalid where
+// it is the first one of its type and shape, for which compiling that may not pay, and if JAX does
+// not have the type.
+nb::object MakerFor(PyArrayObject* array) {
+  static struct {
+    DataType type = DataType::kUndefined;
+    std::vector<npy_intp> shape;
+    PyObject* make = nullptr;
+  } last;
+  const DataType type = TypeOf(PyArray_DESCR(array));
+  if (!FindType(type)->is_packed() ||
+      static_cast<std::size_t>(PyArray_NBYTES(array)) >= kExchangedFrom) {
+    return {};
+  }
+  const std::span<const npy_intp> shape(PyArray_SHAPE(array),
+                                        static_cast<std::size_t>(PyArray_NDIM(array)));
+  if (last.type != type || !std::ranges::equal(last.shape, shape)) {
+    if (last.type != type) Py_CLEAR(last.make);
+    last.type = type;
+    last.shape.assign(shape.begin(), shape.end());
+    return {};
+  }
+  if (last.make == nullptr) {
+    const nb::object name = nb::str("narrow_jax");
+    last.make =
+        PyObject_CallMethodOneArg(nb::module_::import_("tensorcast.frameworks").ptr(), name.ptr(),
+                                  reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
+  }
+  return nb::borrow(last.make);
+}
+
+// Gives JAX's array of numpy's; invalid where JAX refuses it.
+nb::object CopiedArray(const nb::object& array) {
+  if (const nb::object make = MakerFor(AsArray(array)); make.is_valid()) {
+    PyArray_Descr* const uint8 = DescrOf(DataType::kUint8);
+    Py_INCREF(reinterpret_cast<PyObject*>(uint8));  // which the call below takes over
+    const nb::object bytes = nb::steal(PyArray_View(AsArray(array), uint8, nullptr));
+    nb::object made = nb::steal(CallWithOne(make.ptr(), bytes.ptr()));
+    if (made.is_valid()) return made;
+    PyErr_Clear();
+  }
+  return nb::steal(CallWithOne(TheJax().asarray, array.ptr()));
+}
+
 }  // namespace
 
 bool IsJaxArray(PyObject* object) noexcept {
@@ -201,7 +248,8 @@ nb::object JaxArrayOf(const nb::object& memory) {
     PyErr_Clear();
     Py_CLEAR(jax.import_tensor);
   }
-  nb::object array = nb::steal(CallWithOne(is_array ? jax.asarray : jax.from_dlpack, memory.ptr()));
+  nb::object array =
+      is_array ? CopiedArray(memory) : nb::steal(CallWithOne(jax.from_dlpack, memory.ptr()));
   if (!array.is_valid()) PyErr_Clear();
   return array;
 }

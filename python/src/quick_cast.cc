@@ -253,6 +253,11 @@ nb::object QuickCast(PyObject* const* given, Py_ssize_t count, PyObject* names) 
       request.to = type;
     }
     if (request.to == DataType::kUndefined || request.to == DataType::kString) return {};
+    const bool is_for_jax = source.library == Library::kJax && library == Library::kJax;
+    if (is_for_jax && request.to == source.type && request.from == source.type &&
+        !request.result_is_packed) {
+      return nb::borrow(named[kX]);  // nothing can write to it
+    }
     const bool packs = request.result_is_packed && FindType(request.to)->is_packed();
     made = NewResult(library, request.to, packs, source, &result);
     if (!made.is_valid()) return {};

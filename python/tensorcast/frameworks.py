@@ -162,6 +162,16 @@ class _Torch:
             raise ArgumentError(f"device {device!r}: {first_line(error, 'torch refuses it')}") from error
 
 
+@functools.cache
+def narrow_jax(dtype: Any) -> Any:
+    """A function that jax has compiled, which makes an array of a type of less than a byte of its codes in
+    bytes. Copying numpy's array takes jax several times as long.
+    """
+    jax = sys.modules["jax"]
+    codes = f"uint{_core.type_row(_core.dtype_number(dtype))['bits']}"
+    return jax.jit(lambda x: jax.lax.bitcast_convert_type(x.astype(codes), dtype))
+
+
 class _Jax:
     """Reads and makes arrays of jax by the same functions."""
 

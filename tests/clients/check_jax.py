@@ -24,6 +24,26 @@ def types(tc, jax, np):
         assert np.asarray(got).tolist() == want.tolist(), name
         back = tc.cast(got, jax.numpy.float32)
         assert isinstance(back, jax.Array) and np.array_equal(np.asarray(back), tc.cast(want, "float32")), name
+        assert tc.cast(got, name) is got, name  # nothing can write to it
+
+
+def narrow_types(tc, jax, np):
+    """Types of less than a byte, whose second result of a shape is made by a compiled function."""
+    for name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
+        dtype = tc.finfo(name).dtype
+        for size in (0, 1, 17, 1000):
+            for seed in range(3):
+                x = np.random.default_rng(seed).standard_normal(size).astype("float32") * 4
+                got = tc.cast(jax.numpy.asarray(x), name)
+                assert isinstance(got, jax.Array) and got.dtype == dtype and got.shape == x.shape, name
+                assert np.asarray(got).tobytes() == tc.cast(x, name).tobytes(), (name, size, seed)
+    for _ in range(3):
+        try:
+            tc.cast(jax.numpy.ones(3), "float6_e2m3fn")
+        except tc.Error as error:
+            assert "jax has no arrays of float6_e2m3fn" in str(error), error
+        else:
+            raise AssertionError("jax has no float6")
 
 
 def kinds(tc, jax, np):
@@ -86,10 +106,11 @@ def main():
     import tensorcast as tc
 
     types(tc, jax, np)
+    narrow_types(tc, jax, np)
     kinds(tc, jax, np)
     results(tc, jax, np)
     refusals(tc, jax)
-    print("jax: every type that it has, kinds, results of every size, refusals")
+    print("jax: every type that it has, narrow ones again, kinds, results of every size, refusals")
 
 
 if __name__ == "__main__":
