@@ -23,8 +23,6 @@
 #include "text_objects.h"
 #include "threads.h"
 #include "types.h"
-#include "words/error_text.h"
-#include "words/nearest_names.h"
 
 namespace nb = nanobind;
 
@@ -193,16 +191,8 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
 
 void SetWord(CastOption option, std::string_view word, CastOptions* options) {
   if (SetCastOption(option, word, options)) return;
-  std::string line = std::string(CastOptionName(option)) + " must be one of";
-  std::string_view separator = " ";
-  std::vector<std::string> values;
-  for (const std::string_view known : CastOptionValues(option)) {
-    line.append(separator).append(words::Quoted(known));
-    separator = ", ";
-    values.emplace_back(known);
-  }
-  line += words::DidYouMean(values, word);
-  Raise(ErrorClass::kValue, line);
+  const auto known = CastOptionValues(option);
+  RaiseNotOneOf(CastOptionName(option), std::vector<std::string>(known.begin(), known.end()), word);
 }
 
 void SetOption(CastOption option, PyObject* value, CastOptions* options) {

@@ -33,7 +33,6 @@
 #include "text_objects.h"
 #include "threads.h"
 #include "types.h"
-#include "words/nearest_names.h"
 
 namespace nb = nanobind;
 
@@ -58,15 +57,9 @@ template <class Member, class Parse, class Name>
 Member Argument(std::string_view argument, nb::handle text, const Parse& parse,
                 std::span<const Member> members, const Name& name) {
   if (const auto found = Named(text, parse)) return *found;
-  std::string line(argument);
-  line += " must be one of";
   std::vector<std::string> names;
-  for (const Member member : members) {
-    names.emplace_back(name(member));
-    line.append(" \"").append(names.back()).append("\"");
-  }
-  if (PyUnicode_Check(text.ptr()) != 0) line += words::DidYouMean(names, FromStr(text));
-  Raise(ErrorClass::kValue, line);
+  for (const Member member : members) names.emplace_back(name(member));
+  RaiseNotOneOf(argument, names, PyUnicode_Check(text.ptr()) != 0 ? FromStr(text) : "");
 }
 
 convert::Destination DestinationOf(nb::handle to) {

@@ -7,10 +7,15 @@
 #include <cstddef>
 #include <exception>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "bindings.h"
 #include "core/failure.h"
 #include "text_objects.h"
+#include "words/error_text.h"
+#include "words/nearest_names.h"
 
 namespace nb = nanobind;
 
@@ -93,6 +98,18 @@ void Raise(ErrorClass error, std::string_view line) {
     Py_DECREF(text);
   }
   throw nb::python_error();
+}
+
+void RaiseNotOneOf(std::string_view argument, std::span<const std::string> expected,
+                   std::string_view given) {
+  std::string line = std::string(argument) + " must be one of";
+  std::string_view separator = " ";
+  for (const std::string& word : expected) {
+    line.append(separator).append(words::Quoted(word));
+    separator = ", ";
+  }
+  if (!given.empty()) line += words::DidYouMean(expected, given);
+  Raise(ErrorClass::kValue, line);
 }
 
 void RaiseStatus(Status status, const std::string& line) {

@@ -7,6 +7,7 @@
 #include <nanobind/nanobind.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,11 @@ enum class ErrorClass {
 inline void Check(Status status, const std::string& line = {}) {
   if (!status.ok()) RaiseStatus(status, line);
 }
+
+// Raises what is said of an argument that is not one of some words; `given` is empty where it was
+// not a text.
+[[noreturn]] void RaiseNotOneOf(std::string_view argument, std::span<const std::string> expected,
+                                std::string_view given);
 
 // Sets Python's error for the exception that is being handled, whatever it is.
 void SetThrown() noexcept;

@@ -156,7 +156,7 @@ def small():
     (lambda: tc.loss(X, "int8", thread=1), TypeError, "loss has no option 'thread': the nearest is threads"),
     (lambda: tc.parse(["1"], "int8", integer_overfow="wrap"), TypeError, "parse has no option 'integer_overfow'"),
     (lambda: tc.explain(1, "int8", saturated=True), TypeError, "explain has no option 'saturated'"),
-    (lambda: tc.plan("a.npy", "b.npy", scale_rule="pow3"), ValueError, 'scale_rule must be one of "round" "up" "ocp" "amax"'),
+    (lambda: tc.plan("a.npy", "b.npy", scale_rule="pow3"), ValueError, 'scale_rule must be one of "round", "up", "ocp", "amax"'),
     (lambda: tc.plan("a.npy", "b.npy", to="fp8-row", rules={}, out="c"), TypeError, "plan has no option 'out'"),
     (lambda: tc.Plan.from_json("{"), ValueError, ""),
     (lambda: tc.graph.Session.load(b"nonsense"), ValueError, ""),
