@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Sources that changed since a commit, and those that include what changed.
+"""Sources that changed since a commit, and one for each header that did.
 
     changed_sources.py COMMIT FOLDER...
 
-Prints, a line each, the .cc files of the folders that differ from COMMIT (committed or not) or that
-include, by whatever way, a header whose code does: comments do not count. All of them where
-.clang-tidy differs, or where there is no such commit here, as in a shallow clone; it says so on
-stderr.
+Prints, a line each, the .cc files of the folders that differ from COMMIT (committed or not), and for
+each header whose code does, comments not counted, one that includes it, by whatever way. All of them
+where .clang-tidy differs, or where there is no such commit here, as in a shallow clone; it says so
+on stderr.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -54,35 +54,51 @@ def has_other_code(name, commit):
     return before is None or code("\n".join(before)) != code(path.read_text(encoding="utf-8"))
 
 
+def users_of(header, users):
+    """All files that include a header, by whatever way."""
+    found, left = set(), [header]
+    while left:
+        for user in users.get(left.pop(), ()):
+            if user not in found:
+                found.add(user)
+                left.append(user)
+    return found
+
+
+def chosen_sources(sources, files, changed):
+    """The sources that changed; and for each header that did, if none of these includes it, the one that is its
+    own, or else the shortest. What Highway compiles once for each target is the last resort.
+    """
+    users = {}
+    for path in files:
+        for header in included_by(path):
+            users.setdefault(header, set()).add(path.resolve())
+    chosen = sources & changed
+    for header in sorted(changed - sources):
+        including = users_of(header, users) & sources
+        if including and not including & chosen:
+            chosen.add(min(including, key=lambda path: (
+                "hwy/foreach_target.h" in path.read_text(encoding="utf-8"),
+                path.stem != header.stem, path.stat().st_size, path)))
+    return chosen
+
+
 def main():
     commit, *folders = sys.argv[1:]
     files = [path for folder in (*folders, "include") for path in (ROOT / folder).rglob("*")
              if path.suffix in ENDINGS]
-    sources = sorted(path for path in files if path.suffix == ".cc")
+    chosen = sources = {path.resolve() for path in files if path.suffix == ".cc"}
     committed = git("diff", "--name-only", commit, "--")
     untracked = git("ls-files", "--others", "--exclude-standard")
     if committed is None or untracked is None:
         print(f"tensorcast: there is no commit {commit} here: all sources count as changed",
               file=sys.stderr)
-        chosen = set(sources)
-    elif ".clang-tidy" in committed:
-        chosen = set(sources)
-    else:
-        chosen = {(ROOT / name).resolve() for name in (*committed, *untracked)
-                  if has_other_code(name, commit)}
-        users = {}
-        for path in files:
-            for header in included_by(path):
-                users.setdefault(header, set()).add(path.resolve())
-        found = list(chosen)
-        while found:
-            for user in users.get(found.pop(), ()):
-                if user not in chosen:
-                    chosen.add(user)
-                    found.append(user)
-    for path in sources:
-        if path.resolve() in chosen:
-            print(path.relative_to(ROOT))
+    elif ".clang-tidy" not in committed:
+        changed = {(ROOT / name).resolve() for name in (*committed, *untracked)
+                   if has_other_code(name, commit)}
+        chosen = chosen_sources(sources, files, changed)
+    for path in sorted(chosen):
+        print(path.relative_to(ROOT))
 
 
 if __name__ == "__main__":
