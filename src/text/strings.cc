@@ -152,29 +152,6 @@ class LowestFailure {
   std::atomic<std::uint64_t> index_{UINT64_MAX};
 };
 
-// Calls work(load) with a function that loads a code, made for the width of its type.
-template <class Work> auto WithLoader(const std::byte* source, int bits, const Work& work) {
-  const auto whole = [&]<class Word>(Word) {
-    return work([source](std::uint64_t i) -> std::uint64_t {
-      Word word;
-      std::memcpy(&word, source + i * sizeof(Word), sizeof(Word));
-      return word;
-    });
-  };
-  const auto packed = [&]<int kBits>(std::integral_constant<int, kBits>) {
-    return work([source](std::uint64_t i) { return detail::LoadCode(source, i, kBits); });
-  };
-  switch (bits) {
-    case 64: return whole(std::uint64_t{});
-    case 32: return whole(std::uint32_t{});
-    case 16: return whole(std::uint16_t{});
-    case 8: return whole(std::uint8_t{});
-    case 6: return packed(std::integral_constant<int, 6>());
-    case 4: return packed(std::integral_constant<int, 4>());
-    default: return packed(std::integral_constant<int, 2>());
-  }
-}
-
 void StoreElement(std::byte* data, std::uint64_t i, int bits, std::uint64_t code) {
   const auto store = [&]<class Word>(Word word) {
     word = static_cast<Word>(code);
@@ -193,39 +170,35 @@ void StoreElement(std::byte* data, std::uint64_t i, int bits, std::uint64_t code
 struct PrintJob {
   PrintJob(const TypeInfo& type, StringStyle style, const std::byte* elements,
            std::uint64_t first_element)
-      : print(PrinterOf(type, style)), source(elements), bits(type.bits), first(first_element) {}
+      : print(PrinterOf(type, style)), source(elements), first(first_element) {}
 
   std::uint64_t Bytes(std::uint64_t begin, std::uint64_t end) const {
-    return WithLoader(source, bits, [&](const auto& load) {
-      char text[kPrinterRoom];
-      std::uint64_t bytes = 0;
-      for (std::uint64_t i = begin; i < end; ++i) {
-        bytes += static_cast<std::uint64_t>(print(load(first + i), text) - text);
-      }
-      return bytes;
-    });
+    constexpr std::size_t kAtOnce = 64;
+    std::array<char, kAtOnce * kPrinterRoom> texts;
+    std::array<std::uint64_t, kAtOnce> ends;
+    std::uint64_t bytes = 0;
+    for (std::uint64_t i = begin; i < end; i += kAtOnce) {
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, end - i));
+      print(source, first + i, count, texts, 0, ends.data());
+      bytes += ends[count - 1];
+    }
+    return bytes;
   }
 
   // Prints from bytes[at] on, and sets the offsets behind each text; false where it does not fit.
   bool Print(std::uint64_t begin, std::uint64_t end, std::uint64_t at,
              std::span<std::uint64_t> offsets, std::span<char> bytes) const {
-    return WithLoader(source, bits, [&](const auto& load) {
-      // A printer writes beyond its text; what is copied does not.
-      std::array<char, 4096> block;
-      std::uint64_t i = begin;
-      while (i < end) {
-        char* out = block.data();
-        for (; i < end && out <= block.data() + block.size() - kPrinterRoom; ++i) {
-          out = print(load(first + i), out);
-          offsets[i + 1] = at + static_cast<std::uint64_t>(out - block.data());
-        }
-        const auto size = static_cast<std::size_t>(out - block.data());
-        if (size > bytes.size() - at) return false;
-        std::memcpy(bytes.data() + at, block.data(), size);
-        at += size;
-      }
-      return true;
-    });
+    // A printer writes beyond its text; what is copied does not.
+    std::array<char, 4096> block;
+    for (std::uint64_t i = begin; i < end;) {
+      i += print(source, first + i, static_cast<std::size_t>(end - i), block, at,
+                 offsets.data() + i + 1);
+      const std::uint64_t size = offsets[i] - at;
+      if (size > bytes.size() - at) return false;
+      std::memcpy(bytes.data() + at, block.data(), size);
+      at += size;
+    }
+    return true;
   }
 
   // Prints n elements on several threads. A slice's place is known when those before it have been
@@ -276,7 +249,6 @@ struct PrintJob {
 
   Printer print;
   const std::byte* source;
-  int bits;
   std::uint64_t first;
 };
 
@@ -450,10 +422,14 @@ Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPri
   if (const Status status = text::CheckValue(from, options); !status.ok()) return status;
   if (text == nullptr || buffer.data() == nullptr) return Status(StatusCode::kNullPointer);
   const core::FpEnvironment environment;
-  char printed[text::kPrinterRoom];
-  const char* const end = text::PrinterOf(detail::Row(from), options.string_style)(code, printed);
-  *text = {buffer.data(), static_cast<std::size_t>(end - printed)};
-  std::memcpy(buffer.data(), printed, text->size());
+  const TypeInfo& row = detail::Row(from);
+  std::byte element[8];
+  detail::StoreCode(element, 0, row.bits, code);
+  std::array<char, text::kPrinterRoom> printed;
+  std::uint64_t size = 0;
+  text::PrinterOf(row, options.string_style)(element, 0, 1, printed, 0, &size);
+  *text = {buffer.data(), static_cast<std::size_t>(size)};
+  std::memcpy(buffer.data(), printed.data(), text->size());
   return Status();
 }
 
