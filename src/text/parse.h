@@ -21,7 +21,7 @@ struct IntegerRange {
         largest(detail::GreatestInteger(to)),
         below(detail::LeastInteger(to) - largest) {}
 
-  // False where the type has it not.
+  // False where it is out of range.
   bool Encode(bool negative, std::uint64_t magnitude, std::uint64_t* code) const {
     const std::uint64_t minus = std::uint64_t{0} - negative;
     *code = ((magnitude ^ minus) - minus) & mask;
@@ -42,8 +42,8 @@ class Parser {
 
   // kOk, kNotANumber or kNotAnInteger; *code is set where it is kOk.
   StatusCode Parse(std::string_view text, std::uint64_t* code) const;
-  // All of `texts` to the elements from `first` on of a buffer of the type; returns how many are
-  // read before the first that is none, and those behind it are not read.
+  // All of `texts` to the elements from `first` on of a buffer of the type, up to the first text
+  // that is no number of the type; returns how many stand before it.
   std::uint64_t ParseAll(const Strings& texts, std::byte* destination, std::uint64_t first) const;
 
   // Where kReadBehind or more characters behind a text can be read; false where it has to go the

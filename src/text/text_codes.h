@@ -55,7 +55,7 @@ class TextCodes {
   std::size_t Slot(std::uint64_t head) const { return head * factor_ >> (64 - kSlotBits); }
 
   std::uint64_t factor_ = 0;
-  std::array<std::uint8_t, std::size_t{1} << kSlotBits> slots_ = {};  // entries, maybe another's
+  std::array<std::uint8_t, std::size_t{1} << kSlotBits> slots_ = {};  // which entry it can be
   std::array<Entry, 256> entries_ = {};
 };
 
