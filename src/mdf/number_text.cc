@@ -38,9 +38,9 @@ std::optional<double> ParseDecimal(std::string_view text) {
   // Texts that are cast may be words and have blanks around them, too.
   if (text.find_first_not_of("0123456789+-.eE") != std::string_view::npos) return std::nullopt;
   std::uint64_t code = 0;
-  const StatusCode status =
-      text::ParseCode(text, *FindType(DataType::kFloat64), CastOptions{}, &code);
-  if (status != StatusCode::kOk) return std::nullopt;
+  const CastOptions options;
+  const text::Parser parser(*FindType(DataType::kFloat64), options);
+  if (parser.Parse(text, &code) != StatusCode::kOk) return std::nullopt;
   return std::bit_cast<double>(code);
 }
 

@@ -40,11 +40,14 @@ constexpr std::uint64_t FromDigitBytes(std::uint64_t digits) {
          32;
 }
 
-// How many of eight characters, from the first on, are digits; `word` is the characters ^ kZeros.
-constexpr int LeadingDigits(std::uint64_t word) {
+// Of eight characters ^ kZeros: the top bit of the first that is no digit; 0 where all are digits.
+constexpr std::uint64_t OtherThanDigits(std::uint64_t word) {
   // A byte of 10 and more sets its top bit, and may disturb those behind it alone.
-  const std::uint64_t others = ((word + 0x7676767676767676) | word) & 0x8080808080808080;
-  return std::countr_zero(others) / 8;
+  return ((word + 0x7676767676767676) | word) & 0x8080808080808080;
+}
+// How many are, from the first on.
+constexpr int LeadingDigits(std::uint64_t word) {
+  return std::countr_zero(OtherThanDigits(word)) / 8;  // 64 of none
 }
 
 }  // namespace tensorcast::text

@@ -182,16 +182,7 @@ Parser::Parser(const TypeInfo& to, const CastOptions& options)
       options_(options),
       is_integer_(to.type_class == TypeClass::kUnsigned || to.type_class == TypeClass::kSigned),
       sign_(detail::SignBit(to)),
-      mask_(detail::LowMask(to.bits)),
-      largest_(to.is_float() ? detail::MaxFiniteMagnitude(to) : detail::GreatestInteger(to)),
-      least_(to.is_float() ? 0 : detail::LeastInteger(to)) {}
-
-inline bool Parser::Encode(const PlainDecimal& decimal, std::uint64_t* code) const {
-  if (to_.is_float()) return EncodeFloat(decimal, code);
-  if (is_integer_) return EncodeInteger(decimal, code);
-  *code = decimal.digits != 0 ? 1 : 0;  // bool
-  return true;
-}
+      largest_(to.is_float() ? detail::MaxFiniteMagnitude(to) : 0) {}
 
 inline bool Parser::EncodeFloat(const PlainDecimal& decimal, std::uint64_t* code) const {
   constexpr int kMostExponent = 308;  // beyond it no type has a number
@@ -226,12 +217,6 @@ inline bool Parser::EncodeFloat(const PlainDecimal& decimal, std::uint64_t* code
   return true;
 }
 
-inline bool Parser::EncodeWhole(bool negative, std::uint64_t magnitude, std::uint64_t* code) const {
-  const std::uint64_t minus = std::uint64_t{0} - negative;
-  *code = ((magnitude ^ minus) - minus) & mask_;
-  return magnitude <= (negative ? least_ : largest_);
-}
-
 inline bool Parser::EncodeInteger(const PlainDecimal& decimal, std::uint64_t* code) const {
   std::uint64_t magnitude = decimal.digits;
   if (decimal.exponent != 0) {
@@ -242,25 +227,26 @@ inline bool Parser::EncodeInteger(const PlainDecimal& decimal, std::uint64_t* co
     magnitude /= one;
     if (to_.bits < 8) magnitude += rest + (magnitude & 1) > one / 2 ? 1 : 0;
   }
-  return EncodeWhole(decimal.negative, magnitude, code);
+  return IntegerRange(to_).Encode(decimal.negative, magnitude, code);
 }
 
-StatusCode Parser::operator()(std::string_view text, std::size_t readable_behind,
-                              std::uint64_t* code) const {
-  if (readable_behind >= kReadBehind && !text.empty()) [[likely]] {
-    const char* const begin = text.data();
-    const char* const end = begin + text.size();
-    std::uint64_t whole = 0;
-    if (is_integer_ && ScanShortInteger(begin + IsSign(*begin), end, &whole) &&
-        EncodeWhole(*begin == '-', whole, code)) {
-      return StatusCode::kOk;
-    }
-    PlainDecimal decimal;
-    if (ScanPlain(begin, end, &decimal) && Encode(decimal, code)) [[likely]] {
-      return StatusCode::kOk;
-    }
-  }
+bool Parser::ParsePlain(const char* begin, const char* end, std::uint64_t* code) const {
+  PlainDecimal decimal;
+  if (!ScanPlain(begin, end, &decimal)) return false;
+  if (to_.is_float()) return EncodeFloat(decimal, code);
+  if (is_integer_) return EncodeInteger(decimal, code);
+  *code = decimal.digits != 0 ? 1 : 0;  // bool
+  return true;
+}
+
+StatusCode Parser::Parse(std::string_view text, std::uint64_t* code) const {
   return ParseAny(text, to_, options_, code);
+}
+
+bool Parser::ParseOther(const char* begin, const char* end, bool is_readable,
+                        std::uint64_t* code) const {
+  if (is_readable && ParsePlain(begin, end, code)) return true;
+  return Parse({begin, static_cast<std::size_t>(end - begin)}, code) == StatusCode::kOk;
 }
 
 }  // namespace tensorcast::text

@@ -8,10 +8,30 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tensorcast/detail/format_algebra.hpp"
 #include "tensorcast/tensorcast.hpp"
 #include "text/plain_decimal.h"
 
 namespace tensorcast::text {
+
+// What integers a type has.
+struct IntegerRange {
+  explicit IntegerRange(const TypeInfo& to)
+      : mask(detail::LowMask(to.bits)),
+        largest(detail::GreatestInteger(to)),
+        below(detail::LeastInteger(to) - largest) {}
+
+  // False where it is out of range.
+  bool Encode(bool negative, std::uint64_t magnitude, std::uint64_t* code) const {
+    const std::uint64_t minus = std::uint64_t{0} - negative;
+    *code = ((magnitude ^ minus) - minus) & mask;
+    return magnitude <= largest + (minus & below);
+  }
+
+  std::uint64_t mask;
+  std::uint64_t largest;
+  std::uint64_t below;  // the magnitude of the least is larger by this
+};
 
 // Casts texts to one fixed-width type: one rounding from the exact decimal value. The
 // floating-point environment is the default one.
@@ -20,31 +40,28 @@ class Parser {
   // Both must outlive it.
   Parser(const TypeInfo& to, const CastOptions& options);
 
-  // kOk, kNotANumber or kNotAnInteger; *code is set where it is kOk. It is quicker where
-  // kReadBehind or more characters behind the text can be read.
-  StatusCode operator()(std::string_view text, std::size_t readable_behind,
-                        std::uint64_t* code) const;
+  // kOk, kNotANumber or kNotAnInteger; *code is set where it is kOk.
+  StatusCode Parse(std::string_view text, std::uint64_t* code) const;
+  // All of `texts` to the elements from `first` on of a buffer of the type, up to the first text
+  // that is no number of the type; returns how many stand before it.
+  std::uint64_t ParseAll(const Strings& texts, std::byte* destination, std::uint64_t first) const;
+
+  // Where kReadBehind or more characters behind a text can be read; false where it has to go the
+  // long way.
+  bool ParsePlain(const char* begin, const char* end, std::uint64_t* code) const;
+  // Any text; is_readable is whether that many can. False where it is no number of the type.
+  bool ParseOther(const char* begin, const char* end, bool is_readable, std::uint64_t* code) const;
 
  private:
-  // False where the number has to go the long way.
-  bool Encode(const PlainDecimal& decimal, std::uint64_t* code) const;
   bool EncodeFloat(const PlainDecimal& decimal, std::uint64_t* code) const;
   bool EncodeInteger(const PlainDecimal& decimal, std::uint64_t* code) const;
-  bool EncodeWhole(bool negative, std::uint64_t magnitude, std::uint64_t* code) const;
 
   const TypeInfo& to_;
   const CastOptions& options_;
   bool is_integer_;
   std::uint64_t sign_;
-  std::uint64_t mask_;
-  std::uint64_t largest_;  // magnitude; of a negative integer, least_
-  std::uint64_t least_;
+  std::uint64_t largest_;  // magnitude of a float
 };
-
-inline StatusCode ParseCode(std::string_view text, const TypeInfo& to, const CastOptions& options,
-                            std::uint64_t* code) {
-  return Parser(to, options)(text, 0, code);
-}
 
 }  // namespace tensorcast::text
 

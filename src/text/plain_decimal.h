@@ -39,13 +39,6 @@ class DigitRun {
       Append(word, 8);
     }
   }
-  // The same where there is one at most.
-  const char* ReadOne(const char* at, const char* end) {
-    const auto digit = static_cast<unsigned char>(*at - '0');
-    if (digit > 9 || at == end) return at;
-    number_ = digit;
-    return at + 1;
-  }
   std::uint64_t number() const { return number_; }
   // Whether the number is below 2^64.
   bool fits() const { return fits_; }
@@ -67,13 +60,29 @@ struct PlainDecimal {
   int exponent;
 };
 
-// Digits alone, one to eight of them, as an integer; nothing else is one.
-inline bool ScanShortInteger(const char* begin, const char* end, std::uint64_t* number) {
-  const std::ptrdiff_t length = end - begin;
-  if (length < 1 || length > 8) return false;
-  const std::uint64_t word = LoadEight(begin) ^ kZeros;
-  *number = FromDigitBytes(word << (64 - 8 * length));
-  return LeadingDigits(word) >= length;
+// Digits and nothing else, which make a number below 2^64.
+[[gnu::always_inline]] inline bool ScanDigits(const char* begin, const char* end,
+                                              std::uint64_t* number) {
+  constexpr std::ptrdiff_t kMostDigits = 20;  // of 2^64 - 1
+  const std::ptrdiff_t size = end - begin;
+  if (size < 1 || size > kMostDigits) return false;
+  // Whole words up to the end, and before them one of which a part is of the text.
+  const std::ptrdiff_t in_words = (size - 1) / 8 * 8;
+  const std::uint64_t head = (LoadEight(begin) ^ kZeros) << (64 - 8 * (size - in_words));
+  *number = FromDigitBytes(head);
+  if (in_words == 0) return OtherThanDigits(head) == 0;
+  constexpr std::uint64_t kEightDigits = 100'000'000;
+  const std::uint64_t last = LoadEight(end - 8) ^ kZeros;
+  if (in_words == 8) {
+    *number = *number * kEightDigits + FromDigitBytes(last);
+    return (OtherThanDigits(head) | OtherThanDigits(last)) == 0;
+  }
+  const std::uint64_t middle = LoadEight(end - 16) ^ kZeros;
+  const std::uint64_t sixteen = FromDigitBytes(middle) * kEightDigits + FromDigitBytes(last);
+  const bool overflows = __builtin_mul_overflow(*number, kEightDigits * kEightDigits, number) |
+                         __builtin_add_overflow(*number, sixteen, number);
+  return (OtherThanDigits(head) | OtherThanDigits(middle) | OtherThanDigits(last)) == 0 &&
+         !overflows;
 }
 
 // Whether a text is a finite number whose digits make one below 2^64, with an exponent of at most
@@ -84,11 +93,20 @@ inline bool ScanShortInteger(const char* begin, const char* end, std::uint64_t* 
   if (begin == end || end - begin > kLongestPlain) return false;
   decimal->negative = *begin == '-';
   begin += IsSign(*begin);
-  DigitRun run;
-  // Most have one digit before the point.
-  const char* at = begin[1] == '.' ? run.ReadOne(begin, end) : run.Read(begin, end);
-  std::ptrdiff_t count = at - begin;
   decimal->exponent = 0;
+  // Most have one digit before the point, and digits alone behind it.
+  const auto units = static_cast<unsigned char>(*begin - '0');
+  const std::ptrdiff_t places = end - begin - 2;
+  constexpr std::ptrdiff_t kMostPlaces = 18;  // 19 digits are below 2^64
+  if (begin[1] == '.' && units < 10 && places <= kMostPlaces &&
+      ScanDigits(begin + 2, end, &decimal->digits)) {
+    decimal->digits += units * kTenTo[static_cast<std::size_t>(places)];
+    decimal->exponent = -static_cast<int>(places);
+    return true;
+  }
+  DigitRun run;
+  const char* at = run.Read(begin, end);
+  std::ptrdiff_t count = at - begin;
   if (at < end && *at == '.') {
     const char* const fraction = ++at;
     at = run.Read(at, end);

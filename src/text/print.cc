@@ -153,6 +153,14 @@ char* PutOrt(char* out, const Unpacked& value) {
 template <DataType kType, StringStyle kStyle> char* Print(std::uint64_t code, char* out) {
   constexpr const TypeInfo& row = detail::Row(kType);
   constexpr bool is_ort = kStyle == StringStyle::kOrt;
+  if constexpr (row.type_class == TypeClass::kUnsigned) return PutInteger(out, code);
+  if constexpr (row.type_class == TypeClass::kSigned) {
+    // In bits, since a sign cannot be foretold.
+    const std::uint64_t number = code << (64 - row.bits);
+    const std::uint64_t minus = std::uint64_t{0} - (number >> 63);
+    *out = '-';
+    return PutInteger(out + (number >> 63), ((number ^ minus) - minus) >> (64 - row.bits));
+  }
   const Unpacked value = detail::Decode(code, row);
   if constexpr (row.type_class == TypeClass::kBool) {
     if (is_ort) return value.significand != 0 ? Put(out, "1") : Put(out, "0");
@@ -182,9 +190,9 @@ template <DataType kType, StringStyle kStyle> char* Print(std::uint64_t code, ch
 
 // The texts of all codes of a type.
 template <DataType kType, StringStyle kStyle> struct Texts {
-  static constexpr int kBits = detail::Row(kType).bits;
+  static constexpr const TypeInfo& kRow = detail::Row(kType);
   struct Text {
-    char text[24];  // "9007199254740992.0"
+    char text[kRow.is_float() ? 23 : 7];  // "9007199254740992.0"
     std::uint8_t size;
   };
 
@@ -197,24 +205,57 @@ template <DataType kType, StringStyle kStyle> struct Texts {
     }
   }
 
-  std::array<Text, std::size_t{1} << kBits> texts;
+  std::array<Text, std::size_t{1} << kRow.bits> texts;
 };
 
-template <DataType kType, StringStyle kStyle> char* LookUp(std::uint64_t code, char* out) {
-  static const Texts<kType, kStyle> table;
-  const auto& text = table.texts[code & detail::LowMask(Texts<kType, kStyle>::kBits)];
-  std::memcpy(out, text.text, sizeof(text.text));
-  return out + text.size;
+template <int kBits> std::uint64_t Load(const std::byte* source, std::uint64_t i) {
+  const auto load = [&]<class Word>(Word word) -> std::uint64_t {
+    std::memcpy(&word, source + i * sizeof(Word), sizeof(Word));
+    return word;
+  };
+  if constexpr (kBits == 64) return load(std::uint64_t{});
+  if constexpr (kBits == 32) return load(std::uint32_t{});
+  if constexpr (kBits == 16) return load(std::uint16_t{});
+  if constexpr (kBits == 8) return load(std::uint8_t{});
+  return detail::LoadCode(source, i, kBits);
+}
+
+template <DataType kType, class Put>
+std::size_t PrintEach(const std::byte* source, std::uint64_t first, std::size_t count,
+                      std::span<char> room, std::uint64_t before, std::uint64_t* ends,
+                      const Put& put) {
+  char* out = room.data();
+  const char* const last = out + room.size() - kPrinterRoom;
+  std::size_t i = 0;
+  for (; i < count && out <= last; ++i) {
+    out = put(Load<detail::Row(kType).bits>(source, first + i), out);
+    ends[i] = before + static_cast<std::uint64_t>(out - room.data());
+  }
+  return i;
+}
+
+template <DataType kType, StringStyle kStyle>
+std::size_t PrintAll(const std::byte* source, std::uint64_t first, std::size_t count,
+                     std::span<char> room, std::uint64_t before, std::uint64_t* ends) {
+  if constexpr (detail::Row(kType).bits <= 8) {
+    static const Texts<kType, kStyle> table;
+    return PrintEach<kType>(source, first, count, room, before, ends,
+                            [&texts = table.texts](std::uint64_t code, char* out) {
+                              const auto& text = texts[code];
+                              std::memcpy(out, &text, sizeof(text));
+                              return out + text.size;
+                            });
+  } else {
+    return PrintEach<kType>(source, first, count, room, before, ends, Print<kType, kStyle>);
+  }
 }
 
 template <std::size_t kRow, StringStyle kStyle> constexpr Printer PrinterOfRow() {
   constexpr const TypeInfo& row = detail::kTypeTable[kRow];
   if constexpr (row.type_class == TypeClass::kString) {
     return nullptr;
-  } else if constexpr (row.bits <= 8) {
-    return LookUp<row.type, kStyle>;
   } else {
-    return Print<row.type, kStyle>;
+    return PrintAll<row.type, kStyle>;
   }
 }
 

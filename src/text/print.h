@@ -6,17 +6,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::text {
 
-// The room that a printer wants, more than any text has: it writes whole words.
+// The room that a printer wants for a text, more than any has: it writes whole words.
 inline constexpr std::size_t kPrinterRoom = 48;
 
-// Prints a code of its type into kPrinterRoom characters; returns the text's end. The
-// floating-point environment is the default one.
-using Printer = char* (*)(std::uint64_t code, char* out);
+// Prints elements of a buffer of its type, from the first on, one behind the other, until `count`
+// of them are printed or less than kPrinterRoom is left; returns how many are. ends[i] is where
+// text i ends in `room`, counted from `before` on. The floating-point environment is the default
+// one.
+using Printer = std::size_t (*)(const std::byte* source, std::uint64_t first, std::size_t count,
+                                std::span<char> room, std::uint64_t before, std::uint64_t* ends);
 
 // That of any fixed-width type.
 Printer PrinterOf(const TypeInfo& from, StringStyle style);

@@ -83,9 +83,12 @@ StatusCode CheckOffsets(const Strings& strings, std::uint64_t first, std::uint64
   if (n == 0) return StatusCode::kOk;
   const auto offsets =
       strings.offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(n) + 1);
-  if (!std::is_sorted(offsets.begin(), offsets.end()) || offsets.back() > strings.bytes.size()) {
-    return StatusCode::kBadOffsets;
+  // Of numbers below 2^63 a difference has its top bit where they decrease; no offset is larger.
+  std::uint64_t bits = offsets[0];
+  for (std::size_t i = 1; i < offsets.size(); ++i) {
+    bits |= offsets[i] | (offsets[i] - offsets[i - 1]);
   }
+  if (bits >> 63 != 0 || offsets.back() > strings.bytes.size()) return StatusCode::kBadOffsets;
   if (strings.bytes.data() == nullptr && offsets.back() != 0) return StatusCode::kNullPointer;
   return StatusCode::kOk;
 }
@@ -152,80 +155,39 @@ class LowestFailure {
   std::atomic<std::uint64_t> index_{UINT64_MAX};
 };
 
-// Calls work(load) with a function that loads a code, made for the width of its type.
-template <class Work> auto WithLoader(const std::byte* source, int bits, const Work& work) {
-  const auto whole = [&]<class Word>(Word) {
-    return work([source](std::uint64_t i) -> std::uint64_t {
-      Word word;
-      std::memcpy(&word, source + i * sizeof(Word), sizeof(Word));
-      return word;
-    });
-  };
-  const auto packed = [&]<int kBits>(std::integral_constant<int, kBits>) {
-    return work([source](std::uint64_t i) { return detail::LoadCode(source, i, kBits); });
-  };
-  switch (bits) {
-    case 64: return whole(std::uint64_t{});
-    case 32: return whole(std::uint32_t{});
-    case 16: return whole(std::uint16_t{});
-    case 8: return whole(std::uint8_t{});
-    case 6: return packed(std::integral_constant<int, 6>());
-    case 4: return packed(std::integral_constant<int, 4>());
-    default: return packed(std::integral_constant<int, 2>());
-  }
-}
-
-void StoreElement(std::byte* data, std::uint64_t i, int bits, std::uint64_t code) {
-  const auto store = [&]<class Word>(Word word) {
-    word = static_cast<Word>(code);
-    std::memcpy(data + i * sizeof(Word), &word, sizeof(Word));
-  };
-  switch (bits) {
-    case 64: return store(std::uint64_t{});
-    case 32: return store(std::uint32_t{});
-    case 16: return store(std::uint16_t{});
-    case 8: return store(std::uint8_t{});
-    default: return detail::StoreCode(data, i, bits, code);
-  }
-}
-
 // Elements of a buffer, to be printed.
 struct PrintJob {
   PrintJob(const TypeInfo& type, StringStyle style, const std::byte* elements,
            std::uint64_t first_element)
-      : print(PrinterOf(type, style)), source(elements), bits(type.bits), first(first_element) {}
+      : print(PrinterOf(type, style)), source(elements), first(first_element) {}
 
   std::uint64_t Bytes(std::uint64_t begin, std::uint64_t end) const {
-    return WithLoader(source, bits, [&](const auto& load) {
-      char text[kPrinterRoom];
-      std::uint64_t bytes = 0;
-      for (std::uint64_t i = begin; i < end; ++i) {
-        bytes += static_cast<std::uint64_t>(print(load(first + i), text) - text);
-      }
-      return bytes;
-    });
+    constexpr std::size_t kAtOnce = 64;
+    std::array<char, kAtOnce * kPrinterRoom> texts;
+    std::array<std::uint64_t, kAtOnce> ends;
+    std::uint64_t bytes = 0;
+    for (std::uint64_t i = begin; i < end; i += kAtOnce) {
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, end - i));
+      print(source, first + i, count, texts, 0, ends.data());
+      bytes += ends[count - 1];
+    }
+    return bytes;
   }
 
   // Prints from bytes[at] on, and sets the offsets behind each text; false where it does not fit.
   bool Print(std::uint64_t begin, std::uint64_t end, std::uint64_t at,
              std::span<std::uint64_t> offsets, std::span<char> bytes) const {
-    return WithLoader(source, bits, [&](const auto& load) {
-      // A printer writes beyond its text; what is copied does not.
-      std::array<char, 4096> block;
-      std::uint64_t i = begin;
-      while (i < end) {
-        char* out = block.data();
-        for (; i < end && out <= block.data() + block.size() - kPrinterRoom; ++i) {
-          out = print(load(first + i), out);
-          offsets[i + 1] = at + static_cast<std::uint64_t>(out - block.data());
-        }
-        const auto size = static_cast<std::size_t>(out - block.data());
-        if (size > bytes.size() - at) return false;
-        std::memcpy(bytes.data() + at, block.data(), size);
-        at += size;
-      }
-      return true;
-    });
+    // A printer writes beyond its text; what is copied does not.
+    std::array<char, 4096> block;
+    for (std::uint64_t i = begin; i < end;) {
+      i += print(source, first + i, static_cast<std::size_t>(end - i), block, at,
+                 offsets.data() + i + 1);
+      const std::uint64_t size = offsets[i] - at;
+      if (size > bytes.size() - at) return false;
+      std::memcpy(bytes.data() + at, block.data(), size);
+      at += size;
+    }
+    return true;
   }
 
   // Prints n elements on several threads. A slice's place is known when those before it have been
@@ -276,7 +238,6 @@ struct PrintJob {
 
   Printer print;
   const std::byte* source;
-  int bits;
   std::uint64_t first;
 };
 
@@ -306,21 +267,16 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
 
   const core::Slices slices = text::Cut(n, run.executor, destination_first);
   text::LowestFailure lowest;
-  const text::Parser parse(to, options_);
+  const text::Parser parser(to, options_);
   const bool ended =
       text::ForEach(slices, run, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
-        const std::uint64_t* const offsets = source.offsets.data() + source_first;
-        const char* const bytes = source.bytes.data();
-        for (std::uint64_t i = begin; i < end && !lowest.IsBelow(i); ++i) {
-          const std::uint64_t text_end = offsets[i + 1];
-          std::uint64_t element = 0;
-          if (parse({bytes + offsets[i], static_cast<std::size_t>(text_end - offsets[i])},
-                    source.bytes.size() - static_cast<std::size_t>(text_end),
-                    &element) != StatusCode::kOk) {
-            return lowest.Lower(i);
-          }
-          text::StoreElement(destination.data(), destination_first + i, to.bits, element);
-        }
+        if (lowest.IsBelow(begin)) return;
+        const std::uint64_t parsed =
+            parser.ParseAll({source.offsets.subspan(static_cast<std::size_t>(source_first + begin),
+                                                    static_cast<std::size_t>(end - begin) + 1),
+                             source.bytes},
+                            destination.data(), destination_first + begin);
+        if (parsed < end - begin) lowest.Lower(begin + parsed);
       });
   if (!ended) return Status(StatusCode::kInterrupted);
   if (lowest.index() == UINT64_MAX) return Status();
@@ -328,7 +284,7 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
   if (failure != nullptr) text::SetFailure(source[index], index, failure);
   std::uint64_t element = 0;
   const core::FpEnvironment environment;
-  return Status(parse(source[index], 0, &element));
+  return Status(parser.Parse(source[index], &element));
 }
 
 Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t source_first,
@@ -442,7 +398,7 @@ Status ParseValue(std::string_view text, DataType to, std::uint64_t* code,
     return Status(StatusCode::kNullPointer);
   }
   const core::FpEnvironment environment;
-  return Status(text::ParseCode(text, detail::Row(to), options, code));
+  return Status(text::Parser(detail::Row(to), options).Parse(text, code));
 }
 
 Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPrinted> buffer,
@@ -450,10 +406,14 @@ Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPri
   if (const Status status = text::CheckValue(from, options); !status.ok()) return status;
   if (text == nullptr || buffer.data() == nullptr) return Status(StatusCode::kNullPointer);
   const core::FpEnvironment environment;
-  char printed[text::kPrinterRoom];
-  const char* const end = text::PrinterOf(detail::Row(from), options.string_style)(code, printed);
-  *text = {buffer.data(), static_cast<std::size_t>(end - printed)};
-  std::memcpy(buffer.data(), printed, text->size());
+  const TypeInfo& row = detail::Row(from);
+  std::byte element[8];
+  detail::StoreCode(element, 0, row.bits, code);
+  std::array<char, text::kPrinterRoom> printed;
+  std::uint64_t size = 0;
+  text::PrinterOf(row, options.string_style)(element, 0, 1, printed, 0, &size);
+  *text = {buffer.data(), static_cast<std::size_t>(size)};
+  std::memcpy(buffer.data(), printed.data(), text->size());
   return Status();
 }
 
