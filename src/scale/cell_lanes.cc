@@ -27,6 +27,7 @@
 #include "scale/magnitude_rows-inl.h"
 #include "scale/nibble_steps-inl.h"
 #include "scale/packed_quotients-inl.h"
+#include "scale/power_codes-inl.h"
 #include "scale/power_halves-inl.h"
 #include "scale/product_tables-inl.h"
 #include "scale/quotients-inl.h"
@@ -361,6 +362,7 @@ const CellLanes* TargetLanes() {
     filled.unpack = kUnpack.data();
     filled.find_steps = &FindSteps;
     filled.encode_by_steps = &EncodeBySteps;
+    filled.encode_under_powers = &EncodeUnderPowers;
     filled.find_nibble_steps = &FindNibbleSteps;
     filled.encode_by_nibble_steps = &EncodeByNibbleSteps;
     filled.divide_to_integers = &DivideToPackedIntegers;

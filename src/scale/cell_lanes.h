@@ -151,6 +151,11 @@ struct CellLanes {
   bool (*find_steps)(const double* scales, std::size_t cells, CodeSteps* steps);
   bool (*encode_by_steps)(const std::byte* x, std::byte* codes, std::size_t n,
                           const CodeSteps* steps, const CellsInOrder& cells);
+  // The codes of float8e4m3fn or float8e5m2 of bfloat16s times powers of two, and false where
+  // elements are not finite, factors are far from 1 or cells have less than 32. Null where the
+  // target is no faster with it.
+  bool (*encode_under_powers)(const std::byte* x, std::byte* codes, std::size_t n, DataType to,
+                              const float* factors, const CellsInOrder& cells);
   // The codes of float4e2m1 of bfloat16s: the steps of kSignificands significands, for x *
   // numerator / (scale * global), one of the two being 1; then codes of an even number of elements,
   // an even number being skipped, by the scales of cells, and false where some are not finite or a

@@ -161,22 +161,12 @@ HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std:
   return cell;
 }
 #elif HWY_TARGET == HWY_AVX2
-// How many of the cells were done: as many at once as a vector has lanes, of few vectors each. What
-// is not finite counts as well, and *most becomes the largest of all.
-template <std::size_t kBytes>
-HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std::size_t width,
-                                     std::uint32_t* largest, std::uint32_t* most) {
-  constexpr std::size_t kLanes = 32 / kBytes, kBlock = 16 / kBytes, kWide = 256;
-  const std::size_t bytes = width * kBytes;
-  *most = 0;
-  if (bytes % 32 != 0 || bytes > kWide) return 0;
-  const auto cell_at = [&](const std::byte* from) HWY_ATTR {
-    __m256i found = MagnitudesAt<kBytes>(from);
-    for (std::size_t at = 32; at < bytes; at += 32) {
-      found = Maxima<kBytes>::Of(found, MagnitudesAt<kBytes>(from + at));
-    }
-    return found;
-  };
+// The largest of as many cells at once as a vector has lanes, each of kVectors vectors. What is not
+// finite counts as well, and *most becomes the largest of all.
+template <std::size_t kBytes, std::size_t kVectors>
+HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std::uint32_t* largest,
+                                     std::uint32_t* most) {
+  constexpr std::size_t kLanes = 32 / kBytes, kBlock = 16 / kBytes, kCell = 32 * kVectors;
   __m256i all = _mm256_setzero_si256();
   const auto store = [&](__m256i wide, std::uint32_t* to) HWY_ATTR {
     all = _mm256_max_epu32(all, wide);
@@ -185,9 +175,14 @@ HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std:
   std::size_t cell = 0;
   for (; cell + kLanes <= cells; cell += kLanes) {
     const auto blocks = [&](std::size_t b) HWY_ATTR {
-      const std::byte* const from = x + (cell + b * kBlock) * bytes;
-      return LargestOfBlocks<kBytes>([&](std::size_t i)
-                                         HWY_ATTR { return cell_at(from + i * bytes); });
+      const std::byte* const from = x + (cell + b * kBlock) * kCell;
+      return LargestOfBlocks<kBytes>([&](std::size_t i) HWY_ATTR {
+        __m256i found = MagnitudesAt<kBytes>(from + i * kCell);
+        for (std::size_t v = 1; v < kVectors; ++v) {
+          found = Maxima<kBytes>::Of(found, MagnitudesAt<kBytes>(from + i * kCell + 32 * v));
+        }
+        return found;
+      });
     };
     const __m256i found = Maxima<kBytes>::Of128(blocks(0), blocks(1));
     if constexpr (kBytes == 4) {
@@ -201,6 +196,15 @@ HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std:
   _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), all);
   *most = *std::max_element(lanes, lanes + 8);
   return cell;
+}
+
+// How many of the cells were done: those of 16 and 32 elements.
+template <std::size_t kBytes>
+HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std::size_t width,
+                                     std::uint32_t* largest, std::uint32_t* most) {
+  if (width == 16) return LargestOfMany<kBytes, kBytes / 2>(x, cells, largest, most);
+  if (width == 32) return LargestOfMany<kBytes, kBytes>(x, cells, largest, most);
+  return 0;
 }
 #endif
 

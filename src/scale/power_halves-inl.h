@@ -52,7 +52,25 @@ template <std::size_t kBytes> struct PowerProducts {
   const float* factors;
 };
 
-// By factors of 2^-60 to 2^60, a subnormal number's product is below half of any code but zero, as
+// Whether factors are 2^-60 to 2^60.
+HWY_INLINE bool AreNearOne(const float* factors, std::size_t n, const CellsInOrder& cells) {
+  const std::size_t count = n == 0 ? 0 : ((cells.skipped + n - 1) >> cells.log2_width) + 1;
+  float least = 1, most = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    least = std::min(least, factors[i]);
+    most = std::max(most, factors[i]);
+  }
+  return least >= 0x1p-60F && most <= 0x1p60F;
+}
+
+// The upper half of a float32.
+HWY_INLINE std::int16_t UpperHalf(const float& factor) {
+  std::int16_t half;
+  std::memcpy(&half, reinterpret_cast<const std::byte*>(&factor) + 2, sizeof(half));
+  return half;
+}
+
+// By factors that are near one, a subnormal number's product is below half of any code but zero, as
 // what is made of it here is.
 struct ExponentSums {
   template <std::size_t kCount, class Cell>
@@ -76,12 +94,6 @@ struct ExponentSums {
     }
   }
 
-  static HWY_INLINE std::int16_t UpperHalf(const float& factor) {
-    std::int16_t half;
-    std::memcpy(&half, reinterpret_cast<const std::byte*>(&factor) + 2, sizeof(half));
-    return half;
-  }
-
   const PowerProducts<2> products;
 };
 
@@ -91,13 +103,7 @@ void MultiplyToHalves(const std::byte* x, bool is_bfloat16, std::byte* out, std:
   if (!is_bfloat16) {
     return ForEachVector<4, 2, kHalves>(x, out, n, cells, PowerProducts<4>{factors});
   }
-  const std::size_t count = n == 0 ? 0 : ((cells.skipped + n - 1) >> cells.log2_width) + 1;
-  float least = 1, most = 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    least = std::min(least, factors[i]);
-    most = std::max(most, factors[i]);
-  }
-  if (least >= 0x1p-60F && most <= 0x1p60F) {
+  if (AreNearOne(factors, n, cells)) {
     return ForEachVector<2, 2, kHalves>(x, out, n, cells, ExponentSums{products});
   }
   ForEachVector<2, 2, kHalves>(x, out, n, cells, products);

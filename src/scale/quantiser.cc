@@ -79,12 +79,15 @@ Quantiser::Quantiser(DataType source, const Scaling& scaling, ScaleRule rule,
   const TypeInfo& element = detail::Row(scaling.element);
   ties_ = TiesOf(&element);
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
-  has_steps_ = lanes_ != nullptr && lanes_->find_steps != nullptr &&
-               source == DataType::kBfloat16 && scaling.element == DataType::kFloat8E4M3FN &&
-               scaling.global_use == Factor::kNone;
-  // Their scales have four bits at most, or one.
-  has_nibble_steps_ = lanes_ != nullptr && lanes_->find_nibble_steps != nullptr &&
-                      source == DataType::kBfloat16 && scaling.element == DataType::kFloat4E2M1;
+  if (lanes_ != nullptr && source == DataType::kBfloat16) {
+    const bool is_e4m3 = scaling.element == DataType::kFloat8E4M3FN;
+    takes_powers_ = lanes_->encode_under_powers != nullptr &&
+                    (is_e4m3 || scaling.element == DataType::kFloat8E5M2);
+    has_steps_ = lanes_->find_steps != nullptr && is_e4m3 && scaling.global_use == Factor::kNone;
+    // Their scales have four bits at most.
+    has_nibble_steps_ =
+        lanes_->find_nibble_steps != nullptr && scaling.element == DataType::kFloat4E2M1;
+  }
   bind(DataType::kFloat32, scaling.element, &code_of_quotient_);
   if (lanes_ == nullptr || !element.is_float() ||
       !core::OddIsExact(detail::Row(DataType::kBfloat16), element)) {
@@ -216,7 +219,8 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
                               divisors.get());
   }
   std::unique_ptr<CodeSteps[]> steps;
-  if (has_steps_ && fits && n / cells.count >= kLeastOfSteps) {
+  const bool under_powers = takes_powers_ && exact && fits;
+  if (has_steps_ && !under_powers && fits && n / cells.count >= kLeastOfSteps) {
     steps = std::make_unique_for_overwrite<CodeSteps[]>(static_cast<std::size_t>(cells.count));
     if (!lanes_->find_steps(divisors.get(), static_cast<std::size_t>(cells.count), steps.get())) {
       steps.reset();
@@ -230,11 +234,21 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
   }
   std::optional<KnownLimits> limits;
   if (loss != nullptr) limits.emplace(quotients_, scales.global);
-  const Call call = {x,         x_first,       first,
-                     scales,    factors.get(), divisors.get(),
-                     numerator, cells.first,   exact,
-                     fits,      steps.get(),   has_nibble_steps ? nibble_steps : nullptr,
-                     codes,     codes_first};
+  const Call call = {x,
+                     x_first,
+                     first,
+                     scales,
+                     factors.get(),
+                     divisors.get(),
+                     numerator,
+                     cells.first,
+                     exact,
+                     fits,
+                     under_powers,
+                     steps.get(),
+                     has_nibble_steps ? nibble_steps : nullptr,
+                     codes,
+                     codes_first};
   if (lanes_ != nullptr && loss == nullptr) {
     for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
       EncodeInFloat(call, done, std::min(n - done, kQuantisedAtOnce));
@@ -251,36 +265,33 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
   });
 }
 
-bool Quantiser::EncodeBySteps(const Call& call, std::uint64_t done, std::uint64_t n) const {
+bool Quantiser::EncodeFromHalves(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  if (!call.under_powers && call.steps == nullptr && call.nibble_steps == nullptr) return false;
+  const std::uint64_t in_byte = scaling_.element == DataType::kFloat4E2M1 ? 2 : 1;
   RequireHeld(call.x.size() / 2, call.x_first, done + n);
-  RequireHeld(call.codes.size(), call.codes_first, done + n);
-  const std::byte* const x = call.x.data() + (call.x_first + done) * 2;
-  std::byte* const codes = call.codes.data() + (call.codes_first + done);
-  bool is_done = true;
-  ForEachRunOfCells(
-      partition_, call.first + done, n,
-      [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
-        is_done = is_done && lanes_->encode_by_steps(x + at * 2, codes + at, length,
-                                                     call.steps + (cell - call.first_cell), order);
-      });
-  return is_done;
-}
-
-bool Quantiser::EncodeByNibbleSteps(const Call& call, std::uint64_t done, std::uint64_t n) const {
-  RequireHeld(call.x.size() / 2, call.x_first, done + n);
-  RequireHeld(call.codes.size() * 2, call.codes_first, done + n);
-  const std::byte* const x = call.x.data() + (call.x_first + done) * 2;
+  RequireHeld(call.codes.size() * in_byte, call.codes_first, done + n);
   const std::uint64_t first_code = call.codes_first + done;
-  std::byte* const codes = call.codes.data() + first_code / 2;
-  const double* const scales = call.scales.scales.data() + (call.first_cell - call.scales.first);
-  bool is_done = first_code % 2 == 0;
+  bool is_done = first_code % in_byte == 0;
   ForEachRunOfCells(
       partition_, call.first + done, n,
       [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
-        is_done =
-            is_done && (at | length | order.skipped) % 2 == 0 &&
-            lanes_->encode_by_nibble_steps(x + at * 2, codes + at / 2, length, call.nibble_steps,
-                                           scales + (cell - call.first_cell), order);
+        if (!is_done || (at | length | order.skipped) % in_byte != 0) {
+          is_done = false;
+          return;
+        }
+        const std::byte* const x = call.x.data() + (call.x_first + done + at) * 2;
+        std::byte* const codes = call.codes.data() + (first_code + at) / in_byte;
+        const std::uint64_t skipped = cell - call.first_cell;
+        if (call.under_powers) {
+          is_done = lanes_->encode_under_powers(x, codes, length, scaling_.element,
+                                                call.factors + skipped, order);
+        } else if (call.steps != nullptr) {
+          is_done = lanes_->encode_by_steps(x, codes, length, call.steps + skipped, order);
+        } else {
+          is_done = lanes_->encode_by_nibble_steps(
+              x, codes, length, call.nibble_steps,
+              call.scales.scales.data() + (cell - call.scales.first), order);
+        }
       });
   return is_done;
 }
@@ -288,8 +299,7 @@ bool Quantiser::EncodeByNibbleSteps(const Call& call, std::uint64_t done, std::u
 // A quotient that is far too small or too large for the element type is zero or the limit, however
 // it is rounded on the way.
 void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const {
-  if (call.steps != nullptr && EncodeBySteps(call, done, n)) return;
-  if (call.nibble_steps != nullptr && EncodeByNibbleSteps(call, done, n)) return;
+  if (EncodeFromHalves(call, done, n)) return;
   alignas(64) float decoded[kQuantisedAtOnce], quotients[kQuantisedAtOnce];
   const std::byte* x = reinterpret_cast<const std::byte*>(decoded);
   const std::span<std::byte> room = std::as_writable_bytes(std::span(decoded));
