@@ -25,7 +25,10 @@
 #include "scale/integer_cells-inl.h"
 #include "scale/largest-inl.h"
 #include "scale/magnitude_rows-inl.h"
+#include "scale/nibble_steps-inl.h"
 #include "scale/packed_quotients-inl.h"
+#include "scale/power_codes-inl.h"
+#include "scale/power_halves-inl.h"
 #include "scale/product_tables-inl.h"
 #include "scale/quotients-inl.h"
 #include "scale/rounded_products-inl.h"
@@ -352,12 +355,16 @@ const CellLanes* TargetLanes() {
                             .look_up_powers = nullptr,
                             .look_up = &LookUpRowsOfCells,
                             .fill_with_products = &FillRowsWithProducts};
+    filled.multiply_to_halves = &MultiplyToHalves;
     filled.multiply_integers = &MultiplyIntegers;
     filled.scale_integers = &ScaleIntegers;
     filled.are_float_sums = &FloatSums;
     filled.unpack = kUnpack.data();
     filled.find_steps = &FindSteps;
     filled.encode_by_steps = &EncodeBySteps;
+    filled.encode_under_powers = &EncodeUnderPowers;
+    filled.find_nibble_steps = &FindNibbleSteps;
+    filled.encode_by_nibble_steps = &EncodeByNibbleSteps;
     filled.divide_to_integers = &DivideToPackedIntegers;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;

@@ -67,6 +67,15 @@ struct alignas(64) CodeSteps {
   std::uint8_t exponent;       // of a bfloat16 that has as many steps as its code says
 };
 
+// Where the codes of float4e2m1 of bfloat16s change (nibble_steps-inl.h), by exponents' bits from
+// one on, under a scale s of a significand and 1 <= s < 2; that of another scale is added to it.
+inline constexpr int kSignificands = 8;
+struct alignas(64) NibbleSteps {
+  std::uint8_t codes[kNibbles];   // of the least number
+  std::int8_t last[2][kNibbles];  // the mantissas behind which there is one more
+  int exponent;
+};
+
 // Tables stand in whole lines of the cache: their vectors do not cross two.
 struct alignas(64) TableLine {
   std::byte bytes[64];
@@ -142,6 +151,19 @@ struct CellLanes {
   bool (*find_steps)(const double* scales, std::size_t cells, CodeSteps* steps);
   bool (*encode_by_steps)(const std::byte* x, std::byte* codes, std::size_t n,
                           const CodeSteps* steps, const CellsInOrder& cells);
+  // The codes of float8e4m3fn or float8e5m2 of bfloat16s times powers of two, and false where
+  // elements are not finite, factors are far from 1 or cells have less than 32. Null where the
+  // target is no faster with it.
+  bool (*encode_under_powers)(const std::byte* x, std::byte* codes, std::size_t n, DataType to,
+                              const float* factors, const CellsInOrder& cells);
+  // The codes of float4e2m1 of bfloat16s: the steps of kSignificands significands, for x *
+  // numerator / (scale * global), one of the two being 1; then codes of an even number of elements,
+  // an even number being skipped, by the scales of cells, and false where some are not finite or a
+  // scale has more bits or is far from 1. Null where the target is no faster with them.
+  void (*find_nibble_steps)(double global, double numerator, NibbleSteps* steps);
+  bool (*encode_by_nibble_steps)(const std::byte* x, std::byte* codes, std::size_t n,
+                                 const NibbleSteps* steps, const double* scales,
+                                 const CellsInOrder& cells);
   // The codes of int8: the quotients rounded to the nearest within 127, of NaN 0.
   void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
                              const Divisors& by, const CellsInOrder& cells);

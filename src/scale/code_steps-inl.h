@@ -80,12 +80,14 @@ bool FindSteps(const double* scales, std::size_t cells, CodeSteps* found) {
   return true;
 }
 
-// Codes 0 to 8, of magnitudes below that of 9: by the eight places at which they change.
-struct LowCodes {
-  HWY_INLINE explicit LowCodes(double scale) {
-    for (int i = 0; i < 8; ++i) {
+// Codes 0 to kCount, of magnitudes below that of the next: by the places at which they change,
+// which are normal bfloat16s.
+template <int kCount> struct LowCodes {
+  // The magnitude of code 1.
+  HWY_INLINE explicit LowCodes(double unit) {
+    for (int i = 0; i < kCount; ++i) {
       // Half-way to the code i + 1; a tie goes to the even one.
-      const std::uint16_t least = LeastHalf(scale * 0x1p-9 * (i + 0.5), i % 2 == 0);
+      const std::uint16_t least = LeastHalf(unit * (i + 0.5), i % 2 == 0);
       last[i] = _mm256_set1_epi16(static_cast<std::int16_t>(least - 1));
     }
   }
@@ -96,7 +98,7 @@ struct LowCodes {
     }
     return codes;
   }
-  __m256i last[8];
+  __m256i last[kCount];
 };
 
 // One cell's codes of 32 elements at a time.
@@ -135,7 +137,7 @@ class CodesBySteps {
     if (HWY_UNLIKELY(IsAnyAbove(above, last_number_))) {
       const __m256i most = _mm256_max_epu16(of_a, of_b);
       if (IsAnyAbove(most, _mm256_set1_epi16(kInfinity - 1))) return false;
-      const LowCodes low(scale_);
+      const LowCodes<8> low(scale_ * 0x1p-9);
       const __m256i is_low = _mm256_packs_epi16(_mm256_cmpgt_epi16(least_normal_, of_a),
                                                 _mm256_cmpgt_epi16(least_normal_, of_b));
       code = _mm256_blendv_epi8(code, _mm256_packus_epi16(low.CodesOf(of_a), low.CodesOf(of_b)),

@@ -1,5 +1,5 @@
-// The largest magnitudes of cells: one cell after the other, or in AVX-512 a vector of each of many
-// cells, which are reduced at once. Included once per target, after quotients-inl.h.
+// The largest magnitudes of cells: one cell after the other, or in AVX2 and AVX-512 a vector of
+// each of many cells, which are reduced at once. Included once per target, after quotients-inl.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_SCALE_LARGEST_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -9,6 +9,7 @@
 #define TENSORCAST_SRC_SCALE_LARGEST_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -43,10 +44,44 @@ template <std::size_t kBytes> struct Maxima {
   }
 };
 
+template <std::size_t kBytes> HWY_INLINE __m512i MagnitudesAt(const std::byte* x) {
+  const __m512i bits = _mm512_loadu_si512(x);
+  return _mm512_and_si512(bits,
+                          kBytes == 2 ? _mm512_set1_epi16(0x7FFF) : _mm512_set1_epi32(0x7FFFFFFF));
+}
+
+#elif HWY_TARGET == HWY_AVX2
+// What an unsigned maximum of vectors is made of.
+template <std::size_t kBytes> struct Maxima {
+  static HWY_INLINE __m256i Of(__m256i a, __m256i b) {
+    return kBytes == 2 ? _mm256_max_epu16(a, b) : _mm256_max_epu32(a, b);
+  }
+  // Of the lanes of a and those of b, in turn: half as many of each.
+  static HWY_INLINE __m256i Of16(__m256i a, __m256i b) {
+    return Of(_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
+  }
+  static HWY_INLINE __m256i Of32(__m256i a, __m256i b) {
+    return Of(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+  }
+  static HWY_INLINE __m256i Of64(__m256i a, __m256i b) {
+    return Of(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+  }
+  static HWY_INLINE __m256i Of128(__m256i a, __m256i b) {
+    return Of(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+  }
+};
+
+template <std::size_t kBytes> HWY_INLINE __m256i MagnitudesAt(const std::byte* x) {
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+  return _mm256_and_si256(bits,
+                          kBytes == 2 ? _mm256_set1_epi16(0x7FFF) : _mm256_set1_epi32(0x7FFFFFFF));
+}
+#endif
+
+#if HWY_TARGET <= HWY_AVX2
 // The largest lanes of as many vectors as vector(i) gives ones of, in order: of 128 bits each one
 // lane of every vector, then of two such, then of four.
-template <std::size_t kBytes, class Vector>
-HWY_INLINE __m512i LargestOfBlocks(const Vector& vector) {
+template <std::size_t kBytes, class Vector> HWY_INLINE auto LargestOfBlocks(const Vector& vector) {
   using M = Maxima<kBytes>;
   if constexpr (kBytes == 2) {
     const auto two = [&](std::size_t i) HWY_ATTR { return M::Of16(vector(i), vector(i + 1)); };
@@ -57,7 +92,9 @@ HWY_INLINE __m512i LargestOfBlocks(const Vector& vector) {
     return M::Of64(two(0), two(2));
   }
 }
+#endif
 
+#if HWY_TARGET <= HWY_AVX3
 // The largest lane of each of kVectors vectors, as many as lanes or half of them, in order.
 template <std::size_t kBytes, std::size_t kVectors, class Vector>
 HWY_INLINE __m512i LargestOfVectors(const Vector& vector) {
@@ -72,12 +109,6 @@ HWY_INLINE __m512i LargestOfVectors(const Vector& vector) {
   } else {
     return M::Of128(first, _mm512_setzero_si512());
   }
-}
-
-template <std::size_t kBytes> HWY_INLINE __m512i MagnitudesAt(const std::byte* x) {
-  const __m512i bits = _mm512_loadu_si512(x);
-  return _mm512_and_si512(bits,
-                          kBytes == 2 ? _mm512_set1_epi16(0x7FFF) : _mm512_set1_epi32(0x7FFFFFFF));
 }
 
 // How many of the cells were done: sixteen at once, or 32 of 16 bits, of vectors or halves of them.
@@ -129,7 +160,53 @@ HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std:
   *most = _mm512_reduce_max_epu32(all);
   return cell;
 }
-#endif  // HWY_TARGET <= HWY_AVX3
+#elif HWY_TARGET == HWY_AVX2
+// The largest of as many cells at once as a vector has lanes, each of kVectors vectors. What is not
+// finite counts as well, and *most becomes the largest of all.
+template <std::size_t kBytes, std::size_t kVectors>
+HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std::uint32_t* largest,
+                                     std::uint32_t* most) {
+  constexpr std::size_t kLanes = 32 / kBytes, kBlock = 16 / kBytes, kCell = 32 * kVectors;
+  __m256i all = _mm256_setzero_si256();
+  const auto store = [&](__m256i wide, std::uint32_t* to) HWY_ATTR {
+    all = _mm256_max_epu32(all, wide);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), wide);
+  };
+  std::size_t cell = 0;
+  for (; cell + kLanes <= cells; cell += kLanes) {
+    const auto blocks = [&](std::size_t b) HWY_ATTR {
+      const std::byte* const from = x + (cell + b * kBlock) * kCell;
+      return LargestOfBlocks<kBytes>([&](std::size_t i) HWY_ATTR {
+        __m256i found = MagnitudesAt<kBytes>(from + i * kCell);
+        for (std::size_t v = 1; v < kVectors; ++v) {
+          found = Maxima<kBytes>::Of(found, MagnitudesAt<kBytes>(from + i * kCell + 32 * v));
+        }
+        return found;
+      });
+    };
+    const __m256i found = Maxima<kBytes>::Of128(blocks(0), blocks(1));
+    if constexpr (kBytes == 4) {
+      store(found, largest + cell);
+    } else {
+      store(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(found)), largest + cell);
+      store(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(found, 1)), largest + cell + 8);
+    }
+  }
+  alignas(32) std::uint32_t lanes[8];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), all);
+  *most = *std::max_element(lanes, lanes + 8);
+  return cell;
+}
+
+// How many of the cells were done: those of 16 and 32 elements.
+template <std::size_t kBytes>
+HWY_INLINE std::size_t LargestOfMany(const std::byte* x, std::size_t cells, std::size_t width,
+                                     std::uint32_t* largest, std::uint32_t* most) {
+  if (width == 16) return LargestOfMany<kBytes, kBytes / 2>(x, cells, largest, most);
+  if (width == 32) return LargestOfMany<kBytes, kBytes>(x, cells, largest, most);
+  return 0;
+}
+#endif
 
 // The largest lane, of magnitudes.
 template <class D> HWY_INLINE std::uint32_t LargestLane(D d, hn::VFromD<D> magnitudes) {
@@ -178,13 +255,18 @@ HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t 
 template <std::size_t kBytes, class One>
 HWY_INLINE void LargestOfCells(const std::byte* x, std::size_t cells, std::size_t width,
                                std::uint32_t infinity, std::uint32_t* largest, const One& one) {
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= HWY_AVX2
   std::uint32_t most = 0;
   const std::size_t done = LargestOfMany<kBytes>(x, cells, width, largest, &most);
   for (std::size_t i = 0; most >= infinity && i < done; ++i) {
     if (largest[i] >= infinity) one(x + i * width * kBytes, 1, largest + i, std::false_type());
   }
-  one(x + done * width * kBytes, cells - done, largest + done, std::false_type());
+  x += done * width * kBytes;
+  cells -= done;
+  largest += done;
+#endif
+#if HWY_TARGET <= HWY_AVX3
+  one(x, cells, largest, std::false_type());
 #else
   one(x, cells, largest, std::true_type());
   for (std::size_t i = 0; i < cells; ++i) {

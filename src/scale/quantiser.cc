@@ -38,6 +38,7 @@ bool IsSource(DataType type) {
 
 constexpr std::uint64_t kQuantisedAtOnce = 2048;  // elements done at once in lanes
 constexpr std::uint64_t kLeastOfSteps = 512;      // of a cell, for which finding steps pays
+constexpr std::uint64_t kLeastOfNibbles = 4096;   // of a call, for which it does
 
 TieBits TiesOf(const TypeInfo* element) {
   if (!element->is_float()) return {};
@@ -78,12 +79,23 @@ Quantiser::Quantiser(DataType source, const Scaling& scaling, ScaleRule rule,
   const TypeInfo& element = detail::Row(scaling.element);
   ties_ = TiesOf(&element);
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
-  has_steps_ = lanes_ != nullptr && lanes_->find_steps != nullptr &&
-               source == DataType::kBfloat16 && scaling.element == DataType::kFloat8E4M3FN &&
-               scaling.global_use == Factor::kNone;
-  in_halves_ = lanes_ != nullptr && lanes_->divide_to_halves != nullptr && element.is_float() &&
-               core::OddIsExact(detail::Row(DataType::kBfloat16), element);
-  bind(in_halves_ ? DataType::kBfloat16 : DataType::kFloat32, scaling.element, &code_of_quotient_);
+  if (lanes_ != nullptr && source == DataType::kBfloat16) {
+    const bool is_e4m3 = scaling.element == DataType::kFloat8E4M3FN;
+    takes_powers_ = lanes_->encode_under_powers != nullptr &&
+                    (is_e4m3 || scaling.element == DataType::kFloat8E5M2);
+    has_steps_ = lanes_->find_steps != nullptr && is_e4m3 && scaling.global_use == Factor::kNone;
+    // Their scales have four bits at most.
+    has_nibble_steps_ =
+        lanes_->find_nibble_steps != nullptr && scaling.element == DataType::kFloat4E2M1;
+  }
+  bind(DataType::kFloat32, scaling.element, &code_of_quotient_);
+  if (lanes_ == nullptr || !element.is_float() ||
+      !core::OddIsExact(detail::Row(DataType::kBfloat16), element)) {
+    return;
+  }
+  divides_to_halves_ = lanes_->divide_to_halves != nullptr;
+  multiplies_to_halves_ = lanes_->multiply_to_halves != nullptr;
+  bind(DataType::kBfloat16, scaling.element, &code_of_half_);
 }
 
 void Quantiser::GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
@@ -207,16 +219,35 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
                               divisors.get());
   }
   std::unique_ptr<CodeSteps[]> steps;
-  if (has_steps_ && fits && n / cells.count >= kLeastOfSteps) {
+  const bool under_powers = takes_powers_ && exact && fits;
+  if (has_steps_ && !under_powers && fits && n / cells.count >= kLeastOfSteps) {
     steps = std::make_unique_for_overwrite<CodeSteps[]>(static_cast<std::size_t>(cells.count));
     if (!lanes_->find_steps(divisors.get(), static_cast<std::size_t>(cells.count), steps.get())) {
       steps.reset();
     }
   }
+  NibbleSteps nibble_steps[kSignificands];
+  const bool has_nibble_steps = has_nibble_steps_ && fits && n >= kLeastOfNibbles;
+  if (has_nibble_steps) {
+    const double global = scaling_.global_use == Factor::kMultiplies ? scales.global : 1;
+    lanes_->find_nibble_steps(global, numerator, nibble_steps);
+  }
   std::optional<KnownLimits> limits;
   if (loss != nullptr) limits.emplace(quotients_, scales.global);
-  const Call call = {x,          x_first,     first, scales, factors.get(), divisors.get(),
-                     numerator,  cells.first, exact, fits,   steps.get(),   codes,
+  const Call call = {x,
+                     x_first,
+                     first,
+                     scales,
+                     factors.get(),
+                     divisors.get(),
+                     numerator,
+                     cells.first,
+                     exact,
+                     fits,
+                     under_powers,
+                     steps.get(),
+                     has_nibble_steps ? nibble_steps : nullptr,
+                     codes,
                      codes_first};
   if (lanes_ != nullptr && loss == nullptr) {
     for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
@@ -234,17 +265,33 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
   });
 }
 
-bool Quantiser::EncodeBySteps(const Call& call, std::uint64_t done, std::uint64_t n) const {
+bool Quantiser::EncodeFromHalves(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  if (!call.under_powers && call.steps == nullptr && call.nibble_steps == nullptr) return false;
+  const std::uint64_t in_byte = scaling_.element == DataType::kFloat4E2M1 ? 2 : 1;
   RequireHeld(call.x.size() / 2, call.x_first, done + n);
-  RequireHeld(call.codes.size(), call.codes_first, done + n);
-  const std::byte* const x = call.x.data() + (call.x_first + done) * 2;
-  std::byte* const codes = call.codes.data() + (call.codes_first + done);
-  bool is_done = true;
+  RequireHeld(call.codes.size() * in_byte, call.codes_first, done + n);
+  const std::uint64_t first_code = call.codes_first + done;
+  bool is_done = first_code % in_byte == 0;
   ForEachRunOfCells(
       partition_, call.first + done, n,
       [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
-        is_done = is_done && lanes_->encode_by_steps(x + at * 2, codes + at, length,
-                                                     call.steps + (cell - call.first_cell), order);
+        if (!is_done || (at | length | order.skipped) % in_byte != 0) {
+          is_done = false;
+          return;
+        }
+        const std::byte* const x = call.x.data() + (call.x_first + done + at) * 2;
+        std::byte* const codes = call.codes.data() + (first_code + at) / in_byte;
+        const std::uint64_t skipped = cell - call.first_cell;
+        if (call.under_powers) {
+          is_done = lanes_->encode_under_powers(x, codes, length, scaling_.element,
+                                                call.factors + skipped, order);
+        } else if (call.steps != nullptr) {
+          is_done = lanes_->encode_by_steps(x, codes, length, call.steps + skipped, order);
+        } else {
+          is_done = lanes_->encode_by_nibble_steps(
+              x, codes, length, call.nibble_steps,
+              call.scales.scales.data() + (cell - call.scales.first), order);
+        }
       });
   return is_done;
 }
@@ -252,7 +299,7 @@ bool Quantiser::EncodeBySteps(const Call& call, std::uint64_t done, std::uint64_
 // A quotient that is far too small or too large for the element type is zero or the limit, however
 // it is rounded on the way.
 void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const {
-  if (call.steps != nullptr && EncodeBySteps(call, done, n)) return;
+  if (EncodeFromHalves(call, done, n)) return;
   alignas(64) float decoded[kQuantisedAtOnce], quotients[kQuantisedAtOnce];
   const std::byte* x = reinterpret_cast<const std::byte*>(decoded);
   const std::span<std::byte> room = std::as_writable_bytes(std::span(decoded));
@@ -271,6 +318,7 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
     RequireHeld(call.codes.size(), call.codes_first, done + n);
     codes = call.codes.data() + (call.codes_first + done);
   }
+  const bool in_halves = call.exact ? multiplies_to_halves_ : divides_to_halves_;
   bool is_float = true;
   ForEachRunOfCells(
       partition_, call.first + done, n,
@@ -285,7 +333,7 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
         float* const to = quotients + at;
         std::byte* const half_to = reinterpret_cast<std::byte*>(quotients) + at * 2;
         if (call.exact && !integer) {
-          if (in_halves_) {
+          if (in_halves) {
             return lanes_->multiply_to_halves(from, is_half, half_to, length, factors, order);
           }
           (is_half ? lanes_->multiply_bfloat16 : lanes_->multiply)(
@@ -296,7 +344,7 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
         const Divisors by = {factors, call.divisors + skipped, call.numerator};
         if (integer) {
           lanes_->divide_to_integers(from, is_half, codes + at, length, by, order);
-        } else if (in_halves_) {
+        } else if (in_halves) {
           lanes_->divide_to_halves(from, is_half, half_to, length, by, order, ties_);
         } else {
           lanes_->divide(from, is_half, to, length, by, order, ties_);
@@ -304,8 +352,9 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
       });
   if (!is_float) return EncodeInDouble(call, done, n);
   if (integer) return;
-  Require(code_of_quotient_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
-                                call.codes_first + done, n));
+  const CastPlan& code_of = in_halves ? code_of_half_ : code_of_quotient_;
+  Require(
+      code_of.Run(std::as_bytes(std::span(quotients)), 0, call.codes, call.codes_first + done, n));
 }
 
 void Quantiser::EncodeInDouble(const Call& call, std::uint64_t done, std::uint64_t n) const {

@@ -65,16 +65,19 @@ class Quantiser {
     const double* divisors;
     double numerator;
     std::uint64_t first_cell;
-    bool exact;              // products with the factors are the quotients
-    bool fits;               // no factor is NaN
-    const CodeSteps* steps;  // of the same cells, or null
+    bool exact;  // products with the factors are the quotients
+    bool fits;   // no factor is NaN
+    // The ways from bfloat16 to codes without quotients, of which a call has one at most.
+    bool under_powers;
+    const CodeSteps* steps;  // of the same cells
+    const NibbleSteps* nibble_steps;
     std::span<std::byte> codes;
     std::uint64_t codes_first;
   };
 
   void EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const;
-  // False where it cannot.
-  bool EncodeBySteps(const Call& call, std::uint64_t done, std::uint64_t n) const;
+  // Of bfloat16s, without quotients; false where it cannot.
+  bool EncodeFromHalves(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void Measure(const Call& call, std::uint64_t done, std::uint64_t n, KnownLimits& limits,
                LossMeter* loss) const;
   void GatherInLanes(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
@@ -90,9 +93,10 @@ class Quantiser {
   CellArithmetic values_;
   CastPlan value_of_source_, code_of_value_, value_of_code_;
   const CellLanes* lanes_ = nullptr;  // null: everything is done in float64
-  CastPlan float_of_source_, code_of_quotient_;
-  bool in_halves_ = false;  // quotients are bfloat16 rounded to odd, else float32
-  bool has_steps_ = false;
+  CastPlan float_of_source_, code_of_quotient_, code_of_half_;
+  // Whether quotients, and those by a power of two, are bfloat16 rounded to odd, else float32.
+  bool divides_to_halves_ = false, multiplies_to_halves_ = false;
+  bool takes_powers_ = false, has_steps_ = false, has_nibble_steps_ = false;
   TieBits ties_ = {};
   std::optional<ScalesOfCells> scales_;  // of magnitudes that float32 holds
 };

@@ -40,30 +40,30 @@ template <std::size_t kBytes> HWY_INLINE VF32 LoadElements(const std::byte* x, s
   }
 }
 
-// Calls vectors(x, i, cell, out), whose Count() is how many are done at once, for whole vectors of
-// elements from x + i on; each is of one cell, and cell(v) is that of the v-th. What is left over
-// is done in a buffer. kBytes, kResult: of an element and of a result.
-template <std::size_t kBytes, std::size_t kResult, class Vectors>
+// Calls vectors.Run<count>(x, cell, out) for whole vectors of kLanes elements, `count` of them at
+// once; each is of one cell, and cell(v) is that of the v-th. What is left over is done in a
+// buffer. kBytes, kResult: of an element and of a result.
+template <std::size_t kBytes, std::size_t kResult, std::size_t kLanes = kFloats, class Vectors>
 HWY_INLINE void ForEachVector(const std::byte* x, std::byte* out, std::size_t n,
                               const CellsInOrder& cells, const Vectors& vectors) {
   const std::size_t skipped = cells.skipped;
   const unsigned log2 = cells.log2_width;
   const auto from = [skipped, log2](std::size_t i) {
-    return [first = skipped + i, log2](std::size_t v) { return (first + v * kFloats) >> log2; };
+    return [first = skipped + i, log2](std::size_t v) { return (first + v * kLanes) >> log2; };
   };
   const auto few = [&](std::size_t i, std::size_t count) HWY_ATTR {
-    alignas(64) std::byte some[kFloats * kBytes] = {};
-    alignas(64) std::byte results[kFloats * kResult];
+    alignas(64) std::byte some[kLanes * kBytes] = {};
+    alignas(64) std::byte results[kLanes * kResult];
     std::memcpy(some, x + kBytes * i, kBytes * count);
     vectors.template Run<1>(some, from(i), results);
     std::memcpy(out + kResult * i, results, kResult * count);
   };
-  std::size_t i = std::min(n, log2 < 40 ? (kFloats - skipped % kFloats) % kFloats : 0);
+  std::size_t i = std::min(n, log2 < 40 ? (kLanes - skipped % kLanes) % kLanes : 0);
   if (i != 0) few(0, i);
-  for (; i + kAtOnce * kFloats <= n; i += kAtOnce * kFloats) {
+  for (; i + kAtOnce * kLanes <= n; i += kAtOnce * kLanes) {
     vectors.template Run<kAtOnce>(x + kBytes * i, from(i), out + kResult * i);
   }
-  for (; i + kFloats <= n; i += kFloats) {
+  for (; i + kLanes <= n; i += kLanes) {
     vectors.template Run<1>(x + kBytes * i, from(i), out + kResult * i);
   }
   if (i < n) few(i, n - i);

@@ -121,40 +121,126 @@ TEST(Quantiser, CodesUnderFloatScales) {
   }
 }
 
-// Every bfloat16 that is finite, in rows that are long enough for codes without quotients: under
-// scales of few bits, whose quotients are ties, and of many.
+constexpr std::uint64_t kMagnitudes = 0x7F80;  // of bfloat16s that are finite
+
+// The codes of all of them. Rounding is monotone: between two of the same code all have it.
+std::vector<std::uint64_t> CodesOfMagnitudes(const Scaling& scaling, double scale, double global) {
+  std::vector<std::uint64_t> codes(kMagnitudes);
+  const auto code = [&](std::uint64_t x) {
+    return ExpectedCode(scaling, DataType::kBfloat16, x, scale, global);
+  };
+  const auto fill = [&](const auto& self, std::uint64_t first, std::uint64_t last) -> void {
+    if (codes[first] == codes[last] || first + 1 == last) {
+      std::fill(codes.begin() + static_cast<std::ptrdiff_t>(first),
+                codes.begin() + static_cast<std::ptrdiff_t>(last), codes[first]);
+      return;
+    }
+    const std::uint64_t middle = (first + last) / 2;
+    codes[middle] = code(middle);
+    self(self, first, middle);
+    self(self, middle, last);
+  };
+  codes.front() = code(0);
+  codes.back() = code(kMagnitudes - 1);
+  fill(fill, 0, kMagnitudes - 1);
+  return codes;
+}
+
+// Every bfloat16 that is finite under every one of some scales, on every target: a row of them as
+// often as there are scales, whose cells have the scales in turn.
+void ExpectCodesOfEveryBfloat16(const Scaling& scaling, ScaleRule rule,
+                                const std::vector<double>& scales, double global,
+                                std::uint64_t cell) {
+  constexpr std::uint64_t kColumns = 2 * kMagnitudes;
+  const std::uint64_t rows = scales.size(), n = rows * kColumns;
+  const std::uint64_t shape[] = {rows, kColumns};
+  const Partition partition =
+      cell == kColumns ? Partition::OfRows(shape) : Partition::OfGroups(shape, cell);
+  const oracle::Row& row = OracleRow(scaling.element);
+  const auto minus = [&](std::uint64_t code) {
+    return row.kind == oracle::Kind::kSigned ? -code & row.mask() : code | row.minus;
+  };
+  std::vector<std::vector<std::uint64_t>> expected;
+  for (const double scale : scales) expected.push_back(CodesOfMagnitudes(scaling, scale, global));
+  const auto scale_of = [&](std::uint64_t of_cell) {
+    const std::uint64_t in_row = kColumns / cell;
+    return (of_cell / in_row + of_cell % in_row) % rows;
+  };
+  std::vector<double> of_cells(partition.cells());
+  for (std::size_t i = 0; i < of_cells.size(); ++i) of_cells[i] = scales[scale_of(i)];
+  std::vector<std::byte> x(n * 2), codes(*StorageBytes(scaling.element, n));
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const bool is_negative = i % kColumns >= kMagnitudes;
+    StoreCode(DataType::kBfloat16, x.data(), i, i % kMagnitudes | (is_negative ? 0x8000 : 0));
+  }
+  for (const Target target : Targets()) {
+    const Quantiser quantiser(DataType::kBfloat16, scaling, rule, partition, target);
+    // The second time from the middle of a cell on.
+    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{12346}}) {
+      std::ranges::fill(codes, std::byte{0xAA});
+      quantiser.Encode(x, first, first, n - first, {0, of_cells, {}, global}, codes, first);
+      for (std::uint64_t i = first; i < n; ++i) {
+        const std::size_t scale = scale_of(i / cell);
+        const std::uint64_t code = expected[scale][i % kMagnitudes];
+        ASSERT_EQ(LoadCode(scaling.element, codes.data(), i),
+                  i % kColumns < kMagnitudes ? code : minus(code))
+            << TargetName(target) << std::hexfloat << " scale " << scales[scale] << " global "
+            << global << std::hex << " of " << LoadCode(DataType::kBfloat16, x.data(), i) << " to "
+            << TypeName(scaling.element);
+      }
+    }
+  }
+}
+
+// In rows that are long enough for codes without quotients: under scales of few bits, whose
+// quotients are ties, and of many.
 TEST(Quantiser, CodesOfEveryBfloat16) {
   std::mt19937_64 random(26);
-  const Scaling scaling = {DataType::kFloat8E4M3FN, DataType::kFloat32};
-  std::vector<double> scales = {1, 0x1.fffffep-1, 0x1.000002p0, 0x1p-100, 0x1.8p99, 0x1p-101};
-  for (int i = 3; i < 64; i += 12) scales.push_back(i * 0x1p-12);
-  for (int i = 0; i < 5; ++i) scales.push_back(RandomScale(random));
-  scales = testing::SampleOf(scales, random());
-  constexpr std::uint64_t kMagnitudes = 0x7F80, kColumns = 2 * kMagnitudes;
-  const std::uint64_t n = scales.size() * kColumns;
-  std::vector<std::byte> x(n * 2), codes(n);
-  std::vector<std::uint64_t> expected(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const bool is_negative = i % kColumns >= kMagnitudes;
-    const std::uint64_t magnitude = i % kMagnitudes;
-    StoreCode(DataType::kBfloat16, x.data(), i, magnitude | (is_negative ? 0x8000 : 0));
-    expected[i] = is_negative ? expected[i - kMagnitudes] | 0x80
-                              : ExpectedCode(scaling, DataType::kBfloat16, magnitude,
-                                             scales[i / kColumns], 1);
+  for (const DataType element : {DataType::kFloat8E4M3FN, DataType::kInt8}) {
+    std::vector<double> scales = {1, 0x1.fffffep-1, 0x1.000002p0, 0x1p-100, 0x1.8p99, 0x1p-101};
+    for (int i = 3; i < 64; i += 12) scales.push_back(i * 0x1p-12);
+    for (int i = 0; i < 5; ++i) scales.push_back(RandomScale(random));
+    // As they are of the largest weights of rows.
+    const double most = element == DataType::kInt8 ? 127 : 448;
+    for (int i = 0; i < 8; ++i) {
+      scales.push_back(static_cast<float>(static_cast<double>(128 + random() % 128) / most));
+    }
+    ExpectCodesOfEveryBfloat16({element, DataType::kFloat32}, ScaleRule::kAmax,
+                               testing::SampleOf(scales, random()), 1, 2 * kMagnitudes);
+    if (HasFatalFailure()) return;
   }
-  const std::uint64_t shape[] = {scales.size(), kColumns};
-  for (const Target target : Targets()) {
-    const Quantiser quantiser(DataType::kBfloat16, scaling, ScaleRule::kAmax,
-                              Partition::OfRows(shape), target);
-    // The second time from the middle of a row on.
-    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{12345}}) {
-      std::ranges::fill(codes, std::byte{0xAA});
-      quantiser.Encode(x, first, first, n - first, {0, scales, {}, 1}, codes, first);
-      for (std::size_t i = first; i < n; ++i) {
-        ASSERT_EQ(std::to_integer<std::uint64_t>(codes[i]), expected[i])
-            << TargetName(target) << std::hexfloat << " scale " << scales[i / kColumns] << std::hex
-            << " of " << LoadCode(DataType::kBfloat16, x.data(), i);
-      }
+}
+
+TEST(Quantiser, CodesOfEveryBfloat16InGroups) {
+  std::mt19937_64 random(27);
+  for (const DataType element :
+       {DataType::kFloat8E4M3FN, DataType::kFloat8E5M2, DataType::kFloat6E2M3,
+        DataType::kFloat6E3M2, DataType::kFloat4E2M1}) {
+    const Scaling scaling = {element, DataType::kFloat8E8M0};
+    // Those that weights have, and of all others some.
+    const auto some = [&](std::initializer_list<int> exponents) {
+      std::vector<double> scales;
+      for (const int exponent : exponents) scales.push_back(std::ldexp(1, exponent));
+      ExpectCodesOfEveryBfloat16(scaling, ScaleRule::kOcp, scales, 1, 32);
+    };
+    some({0, -1, -9, -14, 3});
+    some({-60, 60, 59, -59});
+    some({-120, -110, 100, 115});
+    some({-127, 127, 61, -61, static_cast<int>(random() % 255) - 127});
+    if (HasFatalFailure()) return;
+  }
+  // All significands of scales beside each other.
+  for (const Factor use : {Factor::kMultiplies, Factor::kDivides}) {
+    const Scaling scaling = {DataType::kFloat4E2M1, DataType::kFloat8E4M3FN, Factor::kMultiplies,
+                             use};
+    for (const double global :
+         {1.0, static_cast<double>(0.00123456f), static_cast<double>(RandomScale(random))}) {
+      std::vector<double> scales = {0x1p-9, 0x1.8p-8, 448};
+      for (int i = 8; i < 16; ++i)
+        scales.push_back(std::ldexp(i, static_cast<int>(random() % 12) - 9));
+      std::shuffle(scales.begin(), scales.end(), random);
+      ExpectCodesOfEveryBfloat16(scaling, ScaleRule::kAmax, scales, global, 16);
+      if (HasFatalFailure()) return;
     }
   }
 }
