@@ -376,17 +376,20 @@ CodeSums FindSums(const CodeTable& table, bool but_nan) {
 // The last 16 finite codes have a significand each, which all codes repeat at smaller powers of
 // two.
 CodeProducts FindProducts(const TypeInfo& from, const TypeInfo& to, const std::uint64_t* of_code) {
+  const auto number = [&from](unsigned code) {
+    return detail::CastCode(from, detail::Row(DataType::kInt32), code, {});
+  };
   CodeProducts products;
   if (!from.is_float() || !from.has_zero || !to.is_integer() || to.bits > 32) return products;
   const auto offset =
       static_cast<unsigned>(detail::MagnitudeMask(from) - detail::MaxFiniteMagnitude(from));
   products.offset = static_cast<std::uint8_t>(offset);
-  const std::uint64_t largest = of_code[0x7F - offset];
+  const std::uint64_t largest = number(0x7F - offset);
   if (largest == 0 || largest > 0xFFFF) return products;
   int power = 16;  // of two, by which the last 16 are multiplied
   while (largest << (16 - power) < 0x8000) --power;
   for (unsigned i = 0; i < 16; ++i) {
-    products.lower[i] = static_cast<std::uint8_t>(of_code[0x70 + i - offset] << (16 - power) >> 8);
+    products.lower[i] = static_cast<std::uint8_t>(number(0x70 + i - offset) << (16 - power) >> 8);
   }
   for (unsigned row = 8; row-- > 0; power -= 16 >> from.mantissa_bits) {
     // 2^16 itself is one too many, which the other factor's lower byte makes up for.
@@ -449,7 +452,7 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
   if (from.bits <= 4) table->extension = ExtensionOf(results, from.bits, to.bits);
   if (from.bits == 8) table->sums = FindSums(*table, false);
   if (from.bits == 8 && from.is_fnuz()) table->sums_but_nan = FindSums(*table, true);
-  if (from.bits == 8 && to.bits > 8) table->products = FindProducts(from, to, results);
+  if (from.bits == 8 && to.bits >= 8) table->products = FindProducts(from, to, results);
   if (from.bits == 8) table->powers_from = FindPowers(results, to.bits);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);

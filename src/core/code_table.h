@@ -112,10 +112,10 @@ struct CodeSums {
   Window windows[kMostWindows];
 };
 
-// How a float of eight bits becomes an integer of 16 or 32 bits, where that is possible: its
-// magnitude is the upper half of a product of 16 bits by 16. One factor is looked up by the lower
-// four bits, the other by the next three, after an addition that makes infinities and NaN the codes
-// of zeros; a negative code has the negative number.
+// How a float of eight bits becomes an integer of 8 to 32 bits, where that is possible: its
+// magnitude is the upper half of a product of 16 bits by 16, of which eight bits are the lower. One
+// factor is looked up by the lower four bits, the other by the next three, after an addition that
+// makes infinities and NaN the codes of zeros; a negative code has the negative number.
 struct CodeProducts {
   bool usable = false;
   std::uint8_t offset = 0;                     // what is added to a code

@@ -13,6 +13,7 @@
 // g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
 #if HWY_TARGET != HWY_SCALAR
 #include "core/bool_steps-inl.h"
+#include "core/byte_pieces-inl.h"
 #include "core/float_steps-inl.h"
 #include "core/integer_steps-inl.h"
 #include "core/joined_steps-inl.h"

@@ -164,17 +164,6 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
 }
 #endif
 
-#if HWY_TARGET == HWY_AVX2
-// A table of 256 codes is 16 rows there.
-template <DataType kTo>
-HWY_INLINE void Uint8ToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
-  const auto codes = [&](std::size_t i) HWY_ATTR {
-    return NarrowInteger<kTo>(Integers8ToBfloat16<false>(in + 16 * i), args);
-  };
-  Store(Bytes<Order::kElements>(codes(0), codes(1)), D8(), out);
-}
-#endif
-
 #if TENSORCAST_PACKS
 // Integers of 16 bits are rounded as float32, of which bfloat16 then has the narrow float's digits.
 template <DataType kFrom, DataType kTo>

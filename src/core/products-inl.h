@@ -1,4 +1,4 @@
-// Floats of eight bits to integers of 16 and 32 bits by products: a power of two for the upper bits
+// Floats of eight bits to integers of 8 to 32 bits by products: a power of two for the upper bits
 // of a code times a significand for the lower four (CodeProducts). AVX2, which looks up 16 bytes at
 // once. Included per target.
 //
@@ -17,9 +17,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
-// A vector of codes to results of 16 or 32 bits.
+// A vector of codes to results of 8, 16 or 32 bits.
 template <int kOutBits> class Products {
-  static_assert(kOutBits == 16 || kOutBits == 32);
+  static_assert(kOutBits == 8 || kOutBits == 16 || kOutBits == 32);
 
  public:
   explicit HWY_INLINE Products(const CodeProducts& products)
@@ -27,14 +27,31 @@ template <int kOutBits> class Products {
     for (std::size_t i = 0; i < 2; ++i) upper_[i] = hn::LoadDup128(D8(), products.upper[i]);
   }
   HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    if constexpr (kOutBits == 8) {
+      Store(LowBytes(Load(D8(), in)), D8(), out);
+    } else {
+      Wide(in, out);
+    }
+  }
+
+ private:
+  // The low bytes of the results. Interleaving and packing leave the order as it was.
+  HWY_INLINE V8 LowBytes(V8 codes) const {
+    V16 magnitudes[2];
+    LookUp(codes, magnitudes);
+    for (V16& magnitude : magnitudes) {
+      magnitude = hn::And(magnitude, hn::Set(D16(), std::uint16_t{0xFF}));
+    }
+    const __m256i packed = _mm256_packus_epi16(magnitudes[0].raw, magnitudes[1].raw);
+    return V8{_mm256_sign_epi8(packed, codes.raw)};
+  }
+  HWY_INLINE void Wide(const std::byte* in, std::byte* out) const {
     const V8 codes = LoadSpread<8, kOutBits / 8>(in);
     V16 magnitudes[2];
     LookUp(codes, magnitudes);
     StoreSigned(magnitudes[0], Lower(D8(), codes, codes), out);
     StoreSigned(magnitudes[1], Upper(D8(), codes, codes), out + kCodes * kOutBits / 16);
   }
-
- private:
   HWY_INLINE void LookUp(V8 codes, V16* magnitudes) const {
     const D8 d;
     codes = hn::Add(codes, offset_);

@@ -509,8 +509,10 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
   }
 #endif
 #if HWY_TARGET == HWY_AVX2
-  if constexpr (kInBits == 8 && (kOutBits == 16 || kOutBits == 32)) {
-    if (table.products.usable) return &ProductsStage<kOutBits>;
+  if constexpr (kInBits == 8 && kOutBits >= 8 && kOutBits <= 32) {
+    // Fewer rows than eight are faster.
+    const bool pays = table.rows.count == 0 || table.rows.count == 8;
+    if (pays && table.products.usable) return &ProductsStage<kOutBits>;
   }
 #endif
 #if TENSORCAST_PACKS
