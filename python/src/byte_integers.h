@@ -1,6 +1,6 @@
 // Integers of less than a byte that take one, as ml_dtypes has them, to and from other integers and
-// bool: the low bits are all there is to it. Plans are faster for results of more than 16 bits, and
-// have these.
+// bool: the low bits are all there is to it. Results of more than 16 bits are left to plans, which
+// are faster.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_BYTE_INTEGERS_H_

@@ -128,46 +128,66 @@ struct Exchanged {
   nb::object capsule;
 };
 
-// Gives what makes JAX's array of the bytes of a small numpy array of a narrow type; invalid where
-// it is the first one of its type and shape, for which compiling that may not pay, and if JAX does
-// not have the type.
-nb::object MakerFor(PyArrayObject* array) {
+// Drops the error of a call that failed, unless it is Ctrl-C or the like, which it throws.
+void DropError() {
+  if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw nb::python_error();
+  PyErr_Clear();
+}
+
+// Says whether a small numpy array is of a type of less than a byte and of the same shape as the
+// last such array: for the first one a function would be compiled that may not be used again.
+bool IsLikeLastNarrow(PyArrayObject* array, DataType type) {
   static struct {
     DataType type = DataType::kUndefined;
     std::vector<npy_intp> shape;
-    PyObject* make = nullptr;
   } last;
-  const DataType type = TypeOf(PyArray_DESCR(array));
-  if (!FindType(type)->is_packed() ||
+  if (FindType(type)->bits > 4 ||  // JAX has no float6
       static_cast<std::size_t>(PyArray_NBYTES(array)) >= kExchangedFrom) {
-    return {};
+    return false;
   }
   const std::span<const npy_intp> shape(PyArray_SHAPE(array),
                                         static_cast<std::size_t>(PyArray_NDIM(array)));
-  if (last.type != type || !std::ranges::equal(last.shape, shape)) {
-    if (last.type != type) Py_CLEAR(last.make);
-    last.type = type;
-    last.shape.assign(shape.begin(), shape.end());
-    return {};
-  }
-  if (last.make == nullptr) {
-    const nb::object name = nb::str("narrow_jax");
-    last.make =
-        PyObject_CallMethodOneArg(nb::module_::import_("tensorcast.frameworks").ptr(), name.ptr(),
-                                  reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
-  }
-  return nb::borrow(last.make);
+  if (last.type == type && std::ranges::equal(last.shape, shape)) return true;
+  last.type = type;
+  last.shape.assign(shape.begin(), shape.end());
+  return false;
 }
 
-// Gives JAX's array of numpy's; invalid where JAX refuses it.
+// Gives JAX's array of a numpy array by the compiled function for its type; invalid where that does
+// not work.
+nb::object CompiledArray(PyArrayObject* array, DataType type) {
+  static std::array<PyObject*, 64> makers = {};
+  const auto place = static_cast<std::size_t>(type);
+  if (makers.at(place) == nullptr) {
+    const nb::object name = nb::str("narrow_jax");
+    // It runs Python, so that another thread may come first.
+    PyObject* const made =
+        PyObject_CallMethodOneArg(nb::module_::import_("tensorcast.frameworks").ptr(), name.ptr(),
+                                  reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
+    Py_XDECREF(std::exchange(makers[place], made));
+  }
+  PyArray_Descr* const uint8 = DescrOf(DataType::kUint8);
+  Py_INCREF(reinterpret_cast<PyObject*>(uint8));  // which the call below takes over
+  const nb::object bytes = nb::steal(PyArray_View(array, uint8, nullptr));
+  const nb::object make = nb::borrow(makers[place]);
+  nb::object result;
+  if (bytes.is_valid() && make.is_valid()) {
+    result = nb::steal(CallWithOne(make.ptr(), bytes.ptr()));
+  }
+  if (!result.is_valid()) {
+    DropError();
+  } else if (Py_TYPE(result.ptr()) != TheJax().array) {  // JAX is tracing what calls this
+    result.reset();
+  }
+  return result;
+}
+
+// Gives JAX's array of numpy's; invalid, with an error, where JAX refuses it.
 nb::object CopiedArray(const nb::object& array) {
-  if (const nb::object make = MakerFor(AsArray(array)); make.is_valid()) {
-    PyArray_Descr* const uint8 = DescrOf(DataType::kUint8);
-    Py_INCREF(reinterpret_cast<PyObject*>(uint8));  // which the call below takes over
-    const nb::object bytes = nb::steal(PyArray_View(AsArray(array), uint8, nullptr));
-    nb::object made = nb::steal(CallWithOne(make.ptr(), bytes.ptr()));
+  const DataType type = TypeOf(PyArray_DESCR(AsArray(array)));
+  if (IsLikeLastNarrow(AsArray(array), type)) {
+    nb::object made = CompiledArray(AsArray(array), type);
     if (made.is_valid()) return made;
-    PyErr_Clear();
   }
   return nb::steal(CallWithOne(TheJax().asarray, array.ptr()));
 }

@@ -407,7 +407,7 @@ Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPri
   if (text == nullptr || buffer.data() == nullptr) return Status(StatusCode::kNullPointer);
   const core::FpEnvironment environment;
   const TypeInfo& row = detail::Row(from);
-  std::byte element[8];
+  std::byte element[8] = {};
   detail::StoreCode(element, 0, row.bits, code);
   std::array<char, text::kPrinterRoom> printed;
   std::uint64_t size = 0;

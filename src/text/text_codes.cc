@@ -28,11 +28,9 @@ TextCodes::TextCodes(const TypeInfo& type) {
     entry.head = Head(text.data(), size);
     if (size > 8) entry.tail = LoadEight(text.data() + size - 8);
     entry.size = static_cast<std::uint8_t>(size);
-    const auto has_its_text = [&](const Entry& other) {
-      return other.head == entry.head && other.size == entry.size;
-    };
-    // Codes of NaN have one text.
-    if (std::any_of(entries_.begin(), entries_.begin() + count, has_its_text)) continue;
+    const auto has_its_head = [&](const Entry& other) { return other.head == entry.head; };
+    // Codes of NaN have one text; and each slot is found by the head.
+    if (std::any_of(entries_.begin(), entries_.begin() + count, has_its_head)) continue;
     for (const RoundingMode mode :
          {RoundingMode::kUp, RoundingMode::kDown, RoundingMode::kNearest}) {
       CastOptions options;
