@@ -159,11 +159,10 @@ nb::object CompiledArray(PyArrayObject* array, DataType type) {
   static std::array<PyObject*, 64> makers = {};
   const auto place = static_cast<std::size_t>(type);
   if (makers.at(place) == nullptr) {
-    const nb::object name = nb::str("narrow_jax");
     // It runs Python, so that another thread may come first.
-    PyObject* const made =
-        PyObject_CallMethodOneArg(nb::module_::import_("tensorcast.frameworks").ptr(), name.ptr(),
-                                  reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
+    const nb::module_ frameworks = nb::module_::import_("tensorcast.frameworks");
+    const nb::object dtype = nb::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
+    PyObject* const made = frameworks.attr("narrow_jax")(dtype).release().ptr();
     Py_XDECREF(std::exchange(makers[place], made));
   }
   PyArray_Descr* const uint8 = DescrOf(DataType::kUint8);
