@@ -170,9 +170,7 @@ nb::object CompiledArray(PyArrayObject* array, DataType type) {
   const nb::object bytes = nb::steal(PyArray_View(array, uint8, nullptr));
   const nb::object make = nb::borrow(makers[place]);
   nb::object result;
-  if (bytes.is_valid() && make.is_valid()) {
-    result = nb::steal(CallWithOne(make.ptr(), bytes.ptr()));
-  }
+  if (bytes.is_valid()) result = nb::steal(CallWithOne(make.ptr(), bytes.ptr()));
   if (!result.is_valid()) {
     DropError();
   } else if (Py_TYPE(result.ptr()) != TheJax().array) {  // JAX is tracing what calls this
