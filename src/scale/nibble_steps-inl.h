@@ -35,7 +35,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tensorcast::scale::HWY_NAMESPACE {
 namespace {
 
-void FindNibbleSteps(double global, double numerator, NibbleSteps* steps) {
+// Once for a tensor: small rather than fast.
+[[gnu::cold]] void FindNibbleSteps(double global, double numerator, NibbleSteps* steps) {
   constexpr int kEnds = 7, kNone = 127;
   constexpr double kEnd[kEnds] = {0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5};
   for (int eighths = 0; eighths < kSignificands; ++eighths) {

@@ -110,20 +110,27 @@ std::uint64_t ReadPacked(std::uint64_t n, std::byte* data, std::uint64_t first,
   return n;
 }
 
+// The elements of types of at most eight bits, and of others.
 template <class Quick>
-std::uint64_t ReadElements(std::uint64_t n, std::byte* data, std::uint64_t first, int bits,
-                           const Reader<Quick>& reader) {
+std::uint64_t ReadNarrow(std::uint64_t n, std::byte* data, std::uint64_t first, int bits,
+                         const Reader<Quick>& reader) {
+  switch (bits) {
+    case 8: return ReadWords<std::uint8_t>(n, data + first, reader);
+    case 6: return ReadPacked<6>(n, data, first, reader);
+    case 4: return ReadPacked<4>(n, data, first, reader);
+    default: return ReadPacked<2>(n, data, first, reader);
+  }
+}
+template <class Quick>
+std::uint64_t ReadWide(std::uint64_t n, std::byte* data, std::uint64_t first, int bits,
+                       const Reader<Quick>& reader) {
   const auto words = [&]<class Word>(Word) {
     return ReadWords<Word>(n, data + first * sizeof(Word), reader);
   };
   switch (bits) {
     case 64: return words(std::uint64_t{});
     case 32: return words(std::uint32_t{});
-    case 16: return words(std::uint16_t{});
-    case 8: return words(std::uint8_t{});
-    case 6: return ReadPacked<6>(n, data, first, reader);
-    case 4: return ReadPacked<4>(n, data, first, reader);
-    default: return ReadPacked<2>(n, data, first, reader);
+    default: return words(std::uint16_t{});
   }
 }
 
@@ -135,7 +142,12 @@ template <std::size_t kRow> const TextCodes& TextCodesOfRow() {
 
 const TextCodes& TextCodesOf(const TypeInfo& to) {
   static constexpr auto kOfRows = []<std::size_t... kRows>(std::index_sequence<kRows...>) {
-    return std::array{TextCodesOfRow<kRows>...};
+    const auto of_row = []<std::size_t kRow>(std::index_sequence<kRow>) {
+      const TextCodes& (*codes)() = nullptr;
+      if constexpr (detail::kTypeTable[kRow].bits <= 8) codes = TextCodesOfRow<kRow>;
+      return codes;
+    };
+    return std::array{of_row(std::index_sequence<kRows>())...};
   }
   (std::make_index_sequence<detail::kTypeTable.size()>());
   return kOfRows[static_cast<std::size_t>(detail::RowIndex(to.type))]();
@@ -145,12 +157,15 @@ const TextCodes& TextCodesOf(const TypeInfo& to) {
 
 std::uint64_t Parser::ParseAll(const Strings& texts, std::byte* destination,
                                std::uint64_t first) const {
-  const auto parse_all = [&](const auto& quick) {
-    return ReadElements(texts.size(), destination, first, to_.bits, Reader(texts, *this, quick));
+  const std::uint64_t n = texts.size();
+  if (to_.bits <= 8) {
+    const QuickText quick = {TextCodesOf(to_), options_.round_mode};
+    return ReadNarrow(n, destination, first, to_.bits, Reader(texts, *this, quick));
+  }
+  const auto read = [&](const auto& quick) {
+    return ReadWide(n, destination, first, to_.bits, Reader(texts, *this, quick));
   };
-  if (to_.bits <= 8) return parse_all(QuickText{TextCodesOf(to_), options_.round_mode});
-  if (is_integer_) return parse_all(QuickInteger{IntegerRange(to_)});
-  return parse_all(QuickFloat{*this});
+  return is_integer_ ? read(QuickInteger{IntegerRange(to_)}) : read(QuickFloat{*this});
 }
 
 }  // namespace tensorcast::text

@@ -13,7 +13,7 @@
 
 namespace tensorcast::text {
 
-TextCodes::TextCodes(const TypeInfo& type) {
+[[gnu::cold]] TextCodes::TextCodes(const TypeInfo& type) {
   std::size_t count = 0;
   for (std::size_t code = 0; code < std::size_t{1} << type.bits; ++code) {
     // What an infinity becomes is for options to say.
