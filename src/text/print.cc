@@ -188,15 +188,17 @@ template <DataType kType, StringStyle kStyle> char* Print(std::uint64_t code, ch
   }
 }
 
+template <std::size_t kLongest> struct Text {
+  char text[kLongest];
+  std::uint8_t size;
+};
+
 // The texts of all codes of a type.
 template <DataType kType, StringStyle kStyle> struct Texts {
   static constexpr const TypeInfo& kRow = detail::Row(kType);
-  struct Text {
-    char text[kRow.is_float() ? 23 : 7];  // "9007199254740992.0"
-    std::uint8_t size;
-  };
+  static constexpr std::size_t kLongest = kRow.is_float() ? 23 : 7;  // "9007199254740992.0"
 
-  Texts() {
+  [[gnu::cold]] Texts() {
     for (std::uint64_t code = 0; code < texts.size(); ++code) {
       char text[kPrinterRoom];
       const char* const end = Print<kType, kStyle>(code, text);
@@ -205,7 +207,7 @@ template <DataType kType, StringStyle kStyle> struct Texts {
     }
   }
 
-  std::array<Text, std::size_t{1} << kRow.bits> texts;
+  std::array<Text<kLongest>, std::size_t{1} << kRow.bits> texts;
 };
 
 template <int kBits> std::uint64_t Load(const std::byte* source, std::uint64_t i) {
@@ -220,7 +222,7 @@ template <int kBits> std::uint64_t Load(const std::byte* source, std::uint64_t i
   return detail::LoadCode(source, i, kBits);
 }
 
-template <DataType kType, class Put>
+template <int kBits, class Put>
 std::size_t PrintEach(const std::byte* source, std::uint64_t first, std::size_t count,
                       std::span<char> room, std::uint64_t before, std::uint64_t* ends,
                       const Put& put) {
@@ -228,25 +230,35 @@ std::size_t PrintEach(const std::byte* source, std::uint64_t first, std::size_t 
   const char* const last = out + room.size() - kPrinterRoom;
   std::size_t i = 0;
   for (; i < count && out <= last; ++i) {
-    out = put(Load<detail::Row(kType).bits>(source, first + i), out);
+    out = put(Load<kBits>(source, first + i), out);
     ends[i] = before + static_cast<std::uint64_t>(out - room.data());
   }
   return i;
 }
 
+// One function for all types of so many bits, and their styles.
+template <int kBits, std::size_t kLongest>
+[[gnu::noinline]] std::size_t PrintTexts(const Text<kLongest>* texts, const std::byte* source,
+                                         std::uint64_t first, std::size_t count,
+                                         std::span<char> room, std::uint64_t before,
+                                         std::uint64_t* ends) {
+  return PrintEach<kBits>(source, first, count, room, before, ends,
+                          [texts](std::uint64_t code, char* out) {
+                            const Text<kLongest>& text = texts[code];
+                            std::memcpy(out, &text, sizeof(text));
+                            return out + text.size;
+                          });
+}
+
 template <DataType kType, StringStyle kStyle>
 std::size_t PrintAll(const std::byte* source, std::uint64_t first, std::size_t count,
                      std::span<char> room, std::uint64_t before, std::uint64_t* ends) {
-  if constexpr (detail::Row(kType).bits <= 8) {
+  constexpr int kBits = detail::Row(kType).bits;
+  if constexpr (kBits <= 8) {
     static const Texts<kType, kStyle> table;
-    return PrintEach<kType>(source, first, count, room, before, ends,
-                            [&texts = table.texts](std::uint64_t code, char* out) {
-                              const auto& text = texts[code];
-                              std::memcpy(out, &text, sizeof(text));
-                              return out + text.size;
-                            });
+    return PrintTexts<kBits>(table.texts.data(), source, first, count, room, before, ends);
   } else {
-    return PrintEach<kType>(source, first, count, room, before, ends, Print<kType, kStyle>);
+    return PrintEach<kBits>(source, first, count, room, before, ends, Print<kType, kStyle>);
   }
 }
 
