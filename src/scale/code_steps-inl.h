@@ -80,26 +80,35 @@ bool FindSteps(const double* scales, std::size_t cells, CodeSteps* found) {
   return true;
 }
 
-// Codes 0 to kCount, of magnitudes below that of the next: by the places at which they change,
-// which are normal bfloat16s.
-template <int kCount> struct LowCodes {
-  // The magnitude of code 1.
-  HWY_INLINE explicit LowCodes(double unit) {
-    for (int i = 0; i < kCount; ++i) {
-      // Half-way to the code i + 1; a tie goes to the even one.
-      const std::uint16_t least = LeastHalf(unit * (i + 0.5), i % 2 == 0);
-      last[i] = _mm256_set1_epi16(static_cast<std::int16_t>(least - 1));
-    }
+inline constexpr int kInfinity = 0x7F80;  // the magnitude
+
+// Codes, with 0 to kCount in the place of those of magnitudes below `least_normal`: by the places
+// at which they change, which are normal bfloat16s; `unit` is the magnitude of code 1. Codes are
+// packed of the elements of a and b. By itself, as it is rare and stands in every loop.
+template <int kCount>
+HWY_NOINLINE __m256i WithLowCodes(__m256i codes, __m256i of_a, __m256i of_b, __m256i least_normal,
+                                  double unit) {
+  __m256i low_a = _mm256_setzero_si256(), low_b = low_a;
+  for (int i = 0; i < kCount; ++i) {
+    // Half-way to the code i + 1; a tie goes to the even one.
+    const std::uint16_t least = LeastHalf(unit * (i + 0.5), i % 2 == 0);
+    const __m256i last = _mm256_set1_epi16(static_cast<std::int16_t>(least - 1));
+    low_a = _mm256_sub_epi16(low_a, _mm256_cmpgt_epi16(of_a, last));
+    low_b = _mm256_sub_epi16(low_b, _mm256_cmpgt_epi16(of_b, last));
   }
-  HWY_INLINE __m256i CodesOf(__m256i magnitudes) const {
-    __m256i codes = _mm256_setzero_si256();
-    for (const __m256i& of : last) {
-      codes = _mm256_sub_epi16(codes, _mm256_cmpgt_epi16(magnitudes, of));
-    }
-    return codes;
-  }
-  __m256i last[kCount];
-};
+  const __m256i is_low = _mm256_packs_epi16(_mm256_cmpgt_epi16(least_normal, of_a),
+                                            _mm256_cmpgt_epi16(least_normal, of_b));
+  return _mm256_blendv_epi8(codes, _mm256_packus_epi16(low_a, low_b), is_low);
+}
+
+// Writes 32 codes, packed of the elements a and b, with the signs of these.
+HWY_INLINE void StoreWithSigns(__m256i codes, __m256i a, __m256i b, std::byte* out) {
+  // A number with a sign is less than any byte.
+  const __m256i signs =
+      _mm256_and_si256(_mm256_packs_epi16(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                      _mm256_permute4x64_epi64(_mm256_or_si256(codes, signs), 0xD8));
+}
 
 // One cell's codes of 32 elements at a time.
 class CodesBySteps {
@@ -137,22 +146,14 @@ class CodesBySteps {
     if (HWY_UNLIKELY(IsAnyAbove(above, last_number_))) {
       const __m256i most = _mm256_max_epu16(of_a, of_b);
       if (IsAnyAbove(most, _mm256_set1_epi16(kInfinity - 1))) return false;
-      const LowCodes<8> low(scale_ * 0x1p-9);
-      const __m256i is_low = _mm256_packs_epi16(_mm256_cmpgt_epi16(least_normal_, of_a),
-                                                _mm256_cmpgt_epi16(least_normal_, of_b));
-      code = _mm256_blendv_epi8(code, _mm256_packus_epi16(low.CodesOf(of_a), low.CodesOf(of_b)),
-                                is_low);
+      code = WithLowCodes<8>(code, of_a, of_b, least_normal_, scale_ * 0x1p-9);
     }
-    // A number with a sign is less than any byte.
-    const __m256i signs =
-        _mm256_and_si256(_mm256_packs_epi16(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes),
-                        _mm256_permute4x64_epi64(_mm256_or_si256(code, signs), 0xD8));
+    StoreWithSigns(code, a, b, codes);
     return true;
   }
 
  private:
-  static constexpr int kInfinity = 0x7F80, kLast = 0x7E;
+  static constexpr int kLast = 0x7E;
 
   static HWY_INLINE __m256i Row(const void* bytes) {
     return _mm256_broadcastsi128_si256(_mm_load_si128(static_cast<const __m128i*>(bytes)));

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "core/lanes-inl.h"
@@ -23,62 +24,44 @@ namespace tensorcast::scale::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET <= HWY_AVX3
-// What an unsigned maximum of vectors is made of.
-template <std::size_t kBytes> struct Maxima {
-  static HWY_INLINE __m512i Of(__m512i a, __m512i b) {
-    return kBytes == 2 ? _mm512_max_epu16(a, b) : _mm512_max_epu32(a, b);
-  }
-  // Of the lanes of a and those of b, in turn: half as many of each.
-  static HWY_INLINE __m512i Of16(__m512i a, __m512i b) {
-    return Of(_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
-  }
-  static HWY_INLINE __m512i Of32(__m512i a, __m512i b) {
-    return Of(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-  }
-  static HWY_INLINE __m512i Of64(__m512i a, __m512i b) {
-    return Of(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-  }
-  static HWY_INLINE __m512i Of128(__m512i a, __m512i b) {
-    return Of(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xDD));
-  }
-};
-
-template <std::size_t kBytes> HWY_INLINE __m512i MagnitudesAt(const std::byte* x) {
-  const __m512i bits = _mm512_loadu_si512(x);
-  return _mm512_and_si512(bits,
-                          kBytes == 2 ? _mm512_set1_epi16(0x7FFF) : _mm512_set1_epi32(0x7FFFFFFF));
-}
-
-#elif HWY_TARGET == HWY_AVX2
-// What an unsigned maximum of vectors is made of.
-template <std::size_t kBytes> struct Maxima {
-  static HWY_INLINE __m256i Of(__m256i a, __m256i b) {
-    return kBytes == 2 ? _mm256_max_epu16(a, b) : _mm256_max_epu32(a, b);
-  }
-  // Of the lanes of a and those of b, in turn: half as many of each.
-  static HWY_INLINE __m256i Of16(__m256i a, __m256i b) {
-    return Of(_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
-  }
-  static HWY_INLINE __m256i Of32(__m256i a, __m256i b) {
-    return Of(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-  }
-  static HWY_INLINE __m256i Of64(__m256i a, __m256i b) {
-    return Of(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
-  }
-  static HWY_INLINE __m256i Of128(__m256i a, __m256i b) {
-    return Of(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
-  }
-};
-
-template <std::size_t kBytes> HWY_INLINE __m256i MagnitudesAt(const std::byte* x) {
-  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
-  return _mm256_and_si256(bits,
-                          kBytes == 2 ? _mm256_set1_epi16(0x7FFF) : _mm256_set1_epi32(0x7FFFFFFF));
-}
-#endif
-
 #if HWY_TARGET <= HWY_AVX2
+// What an unsigned maximum of vectors is made of.
+template <std::size_t kBytes> struct Maxima {
+  using Lane = std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>;
+  using Bits = decltype(hn::Zero(hn::ScalableTag<Lane>()).raw);
+
+  static HWY_INLINE Bits Of(Bits a, Bits b) {
+    using V = hn::Vec<hn::ScalableTag<Lane>>;
+    return hn::Max(V{a}, V{b}).raw;
+  }
+  // Of the lanes of a and those of b, in turn: half as many of each.
+  static HWY_INLINE Bits Of16(Bits a, Bits b) { return OfLanes<std::uint16_t>(a, b); }
+  static HWY_INLINE Bits Of32(Bits a, Bits b) { return OfLanes<std::uint32_t>(a, b); }
+  static HWY_INLINE Bits Of64(Bits a, Bits b) { return OfLanes<std::uint64_t>(a, b); }
+  static HWY_INLINE Bits Of128(Bits a, Bits b) {
+#if HWY_TARGET <= HWY_AVX3
+    return Of(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xDD));
+#else
+    return Of(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+#endif
+  }
+
+ private:
+  template <class T> static HWY_INLINE Bits OfLanes(Bits a, Bits b) {
+    const hn::ScalableTag<T> d;
+    const hn::Vec<decltype(d)> from_a{a}, from_b{b};
+    return Of(hn::InterleaveLower(d, from_a, from_b).raw,
+              hn::InterleaveUpper(d, from_a, from_b).raw);
+  }
+};
+
+template <std::size_t kBytes> HWY_INLINE auto MagnitudesAt(const std::byte* x) {
+  using Lane = typename Maxima<kBytes>::Lane;
+  const hn::ScalableTag<Lane> d;
+  const auto bits = hn::LoadU(d, reinterpret_cast<const Lane*>(x));
+  return hn::And(bits, hn::Set(d, static_cast<Lane>(std::numeric_limits<Lane>::max() / 2))).raw;
+}
+
 // The largest lanes of as many vectors as vector(i) gives ones of, in order: of 128 bits each one
 // lane of every vector, then of two such, then of four.
 template <std::size_t kBytes, class Vector> HWY_INLINE auto LargestOfBlocks(const Vector& vector) {

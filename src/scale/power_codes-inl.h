@@ -29,21 +29,6 @@ inline constexpr std::size_t kPowerCodes = 32;  // at once
 template <int kMantissa, int kBias, int kLast> struct PowerCodes {
   static constexpr int kCut = 7 - kMantissa;
 
-  // The codes with those of magnitudes below `least_normal` put right; says so where one is not of
-  // a finite number. By itself, as it is rare and stands in every loop.
-  HWY_NOINLINE __m256i WithLowCodes(__m256i codes, __m256i of_a, __m256i of_b, __m256i least_normal,
-                                    float factor) const {
-    const __m256i special =
-        _mm256_cmpgt_epi16(_mm256_max_epi16(of_a, of_b), _mm256_set1_epi16(kInfinity - 1));
-    if (_mm256_testz_si256(special, special) == 0) *are_finite = false;
-    constexpr double kUnit = 1.0 / (std::uint64_t{1} << (kBias - 1 + kMantissa));
-    const LowCodes<1 << kMantissa> low(kUnit / static_cast<double>(factor));
-    const __m256i is_low = _mm256_packs_epi16(_mm256_cmpgt_epi16(least_normal, of_a),
-                                              _mm256_cmpgt_epi16(least_normal, of_b));
-    return _mm256_blendv_epi8(codes, _mm256_packus_epi16(low.CodesOf(of_a), low.CodesOf(of_b)),
-                              is_low);
-  }
-
   // To 32 elements of a cell.
   HWY_INLINE void Encode(const std::byte* x, const float& factor, std::byte* out) const {
     const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
@@ -69,13 +54,13 @@ template <int kMantissa, int kBias, int kLast> struct PowerCodes {
         _mm256_or_si256(_mm256_cmpgt_epi16(least_normal, _mm256_min_epi16(of_a, of_b)),
                         _mm256_cmpgt_epi16(most, _mm256_set1_epi16(kInfinity - 1)));
     if (HWY_UNLIKELY(_mm256_testz_si256(odd_one, odd_one) == 0)) {
-      code = WithLowCodes(code, of_a, of_b, least_normal, factor);
+      const __m256i special = _mm256_cmpgt_epi16(most, _mm256_set1_epi16(kInfinity - 1));
+      if (_mm256_testz_si256(special, special) == 0) *are_finite = false;
+      constexpr double kUnit = 1.0 / (std::uint64_t{1} << (kBias - 1 + kMantissa));
+      code = WithLowCodes<1 << kMantissa>(code, of_a, of_b, least_normal,
+                                          kUnit / static_cast<double>(factor));
     }
-    // A number with a sign is less than any byte.
-    const __m256i signs =
-        _mm256_and_si256(_mm256_packs_epi16(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
-                        _mm256_permute4x64_epi64(_mm256_or_si256(code, signs), 0xD8));
+    StoreWithSigns(code, a, b, out);
   }
   template <std::size_t kCount, class Cell>
   HWY_INLINE void Run(const std::byte* x, const Cell& cell, std::byte* out) const {
@@ -83,8 +68,6 @@ template <int kMantissa, int kBias, int kLast> struct PowerCodes {
       Encode(x + 2 * v * kPowerCodes, factors[cell(v)], out + v * kPowerCodes);
     }
   }
-
-  static constexpr int kInfinity = 0x7F80;
 
   const float* factors;
   bool* are_finite;
