@@ -87,9 +87,9 @@ std::uint64_t ReadWords(std::uint64_t n, std::byte* data, Reader<Quick> reader) 
 }
 
 // The same into elements of fewer than eight bits, from `first` on. Eight fill whole bytes.
-template <int kBits, class Quick>
+template <int kBits>
 std::uint64_t ReadPacked(std::uint64_t n, std::byte* data, std::uint64_t first,
-                         Reader<Quick> reader) {
+                         Reader<QuickText> reader) {
   std::uint64_t code = 0;
   for (std::uint64_t i = 0; i < n;) {
     if ((first + i) % 8 != 0 || n - i < 8) {
@@ -110,10 +110,9 @@ std::uint64_t ReadPacked(std::uint64_t n, std::byte* data, std::uint64_t first,
   return n;
 }
 
-// The elements of types of at most eight bits, and of others.
-template <class Quick>
+// The elements of types of at most eight bits.
 std::uint64_t ReadNarrow(std::uint64_t n, std::byte* data, std::uint64_t first, int bits,
-                         const Reader<Quick>& reader) {
+                         const Reader<QuickText>& reader) {
   switch (bits) {
     case 8: return ReadWords<std::uint8_t>(n, data + first, reader);
     case 6: return ReadPacked<6>(n, data, first, reader);
@@ -121,6 +120,7 @@ std::uint64_t ReadNarrow(std::uint64_t n, std::byte* data, std::uint64_t first, 
     default: return ReadPacked<2>(n, data, first, reader);
   }
 }
+// And of others.
 template <class Quick>
 std::uint64_t ReadWide(std::uint64_t n, std::byte* data, std::uint64_t first, int bits,
                        const Reader<Quick>& reader) {
