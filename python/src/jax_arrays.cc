@@ -136,11 +136,12 @@ void DropError() {
 
 // Says whether a small numpy array is of a type of less than a byte and of the same shape as the
 // last such array: for the first one a function would be compiled that may not be used again.
-bool IsLikeLastNarrow(PyArrayObject* array, DataType type) {
+bool IsLikeLastNarrow(PyArrayObject* array) {
   static struct {
     DataType type = DataType::kUndefined;
     std::vector<npy_intp> shape;
   } last;
+  const DataType type = TypeOf(PyArray_DESCR(array));
   if (FindType(type)->bits > 4 ||  // JAX has no float6
       static_cast<std::size_t>(PyArray_NBYTES(array)) >= kExchangedFrom) {
     return false;
@@ -155,20 +156,13 @@ bool IsLikeLastNarrow(PyArrayObject* array, DataType type) {
 
 // Gives JAX's array of a numpy array by the compiled function for its type; invalid where that does
 // not work.
-nb::object CompiledArray(PyArrayObject* array, DataType type) {
-  static std::array<PyObject*, 64> makers = {};
-  const auto place = static_cast<std::size_t>(type);
-  if (makers.at(place) == nullptr) {
-    // It runs Python, so that another thread may come first.
-    const nb::module_ frameworks = nb::module_::import_("tensorcast.frameworks");
-    const nb::object dtype = nb::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
-    PyObject* const made = frameworks.attr("narrow_jax")(dtype).release().ptr();
-    Py_XDECREF(std::exchange(makers[place], made));
-  }
+nb::object CompiledArray(PyArrayObject* array) {
+  const nb::object dtype = nb::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
+  const nb::object make =
+      nb::borrow(LoadedModule("tensorcast.frameworks")).attr("narrow_jax")(dtype);
   PyArray_Descr* const uint8 = DescrOf(DataType::kUint8);
   Py_INCREF(reinterpret_cast<PyObject*>(uint8));  // which the call below takes over
   const nb::object bytes = nb::steal(PyArray_View(array, uint8, nullptr));
-  const nb::object make = nb::borrow(makers[place]);
   nb::object result;
   if (bytes.is_valid()) result = nb::steal(CallWithOne(make.ptr(), bytes.ptr()));
   if (!result.is_valid()) {
@@ -181,9 +175,8 @@ nb::object CompiledArray(PyArrayObject* array, DataType type) {
 
 // Gives JAX's array of numpy's; invalid, with an error, where JAX refuses it.
 nb::object CopiedArray(const nb::object& array) {
-  const DataType type = TypeOf(PyArray_DESCR(AsArray(array)));
-  if (IsLikeLastNarrow(AsArray(array), type)) {
-    nb::object made = CompiledArray(AsArray(array), type);
+  if (IsLikeLastNarrow(AsArray(array))) {
+    nb::object made = CompiledArray(AsArray(array));
     if (made.is_valid()) return made;
   }
   return nb::steal(CallWithOne(TheJax().asarray, array.ptr()));
