@@ -155,11 +155,17 @@ bool IsLikeLastNarrow(PyArrayObject* array) {
 }
 
 // Gives JAX's array of a numpy array by the compiled function for its type; invalid where that does
-// not work.
+// not work. The functions are kept here: to ask Python for one takes a twentieth of a small result.
 nb::object CompiledArray(PyArrayObject* array) {
-  const nb::object dtype = nb::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
-  const nb::object make =
-      nb::borrow(LoadedModule("tensorcast.frameworks")).attr("narrow_jax")(dtype);
+  static std::array<PyObject*, 64> makers = {};
+  PyObject*& maker = makers.at(static_cast<std::size_t>(TypeOf(PyArray_DESCR(array))));
+  if (maker == nullptr) {
+    const nb::object dtype = nb::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(array)));
+    PyObject* const made =
+        nb::borrow(LoadedModule("tensorcast.frameworks")).attr("narrow_jax")(dtype).release().ptr();
+    Py_XDECREF(std::exchange(maker, made));  // of another thread that came first
+  }
+  const nb::object make = nb::borrow(maker);
   PyArray_Descr* const uint8 = DescrOf(DataType::kUint8);
   Py_INCREF(reinterpret_cast<PyObject*>(uint8));  // which the call below takes over
   const nb::object bytes = nb::steal(PyArray_View(array, uint8, nullptr));

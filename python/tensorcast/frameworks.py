@@ -162,7 +162,6 @@ class _Torch:
             raise ArgumentError(f"device {device!r}: {first_line(error, 'torch refuses it')}") from error
 
 
-@functools.cache
 def narrow_jax(dtype: Any) -> Any:
     """A function that jax has compiled, which makes an array of a type of less than a byte of its codes in
     bytes. Copying numpy's array takes jax several times as long.
