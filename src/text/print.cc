@@ -150,11 +150,14 @@ char* PutOrt(char* out, const Unpacked& value) {
                                               : PutScientific(out, digits);
 }
 
-template <DataType kType, StringStyle kStyle> char* Print(std::uint64_t code, char* out) {
-  constexpr const TypeInfo& row = detail::Row(kType);
+template <StringStyle kStyle> char* PrintCode(const TypeInfo& row, std::uint64_t code, char* out);
+
+// Made for a row that is known where it is called.
+template <StringStyle kStyle>
+[[gnu::always_inline]] inline char* Print(const TypeInfo& row, std::uint64_t code, char* out) {
   constexpr bool is_ort = kStyle == StringStyle::kOrt;
-  if constexpr (row.type_class == TypeClass::kUnsigned) return PutInteger(out, code);
-  if constexpr (row.type_class == TypeClass::kSigned) {
+  if (row.type_class == TypeClass::kUnsigned) return PutInteger(out, code);
+  if (row.type_class == TypeClass::kSigned) {
     // In bits, since a sign cannot be foretold.
     const std::uint64_t number = code << (64 - row.bits);
     const std::uint64_t minus = std::uint64_t{0} - (number >> 63);
@@ -162,30 +165,30 @@ template <DataType kType, StringStyle kStyle> char* Print(std::uint64_t code, ch
     return PutInteger(out + (number >> 63), ((number ^ minus) - minus) >> (64 - row.bits));
   }
   const Unpacked value = detail::Decode(code, row);
-  if constexpr (row.type_class == TypeClass::kBool) {
+  if (row.type_class == TypeClass::kBool) {
     if (is_ort) return value.significand != 0 ? Put(out, "1") : Put(out, "0");
     return value.significand != 0 ? Put(out, "True") : Put(out, "False");
   }
-  if constexpr (row.is_float()) {
-    if (value.kind == Unpacked::Kind::kNan) return is_ort ? Put(out, "NaN") : Put(out, "nan");
-  }
+  if (value.kind == Unpacked::Kind::kNan) return is_ort ? Put(out, "NaN") : Put(out, "nan");
   *out = '-';
   out += value.negative ? 1 : 0;
-  if constexpr (!row.is_float()) {
-    return PutInteger(out, value.significand);
-  } else {
-    if (value.kind == Unpacked::Kind::kInfinity) return is_ort ? Put(out, "INF") : Put(out, "inf");
-    if (value.significand == 0) return is_ort ? Put(out, "0") : Put(out, "0.0");
-    if constexpr (is_ort) return PutOrt(out, value);
-    // float8e8m0 has the digits of float32.
-    if constexpr (!row.has_zero) {
-      constexpr const TypeInfo& single = detail::Row(DataType::kFloat32);
-      return Print<DataType::kFloat32, kStyle>(detail::CastCode(row, single, code, {}), out);
-    }
-    const bool begins_binade = value.significand == std::uint64_t{1} << row.mantissa_bits &&
-                               value.exponent > 1 - row.bias - row.mantissa_bits;
-    return PutNumpy(out, value, begins_binade);
+  if (value.kind == Unpacked::Kind::kInfinity) return is_ort ? Put(out, "INF") : Put(out, "inf");
+  if (value.significand == 0) return is_ort ? Put(out, "0") : Put(out, "0.0");
+  if constexpr (is_ort) return PutOrt(out, value);
+  // float8e8m0 has the digits of float32.
+  if (!row.has_zero) {
+    const TypeInfo& single = detail::Row(DataType::kFloat32);
+    return PrintCode<kStyle>(single, detail::CastCode(row, single, code, {}), out);
   }
+  const bool begins_binade = value.significand == std::uint64_t{1} << row.mantissa_bits &&
+                             value.exponent > 1 - row.bias - row.mantissa_bits;
+  return PutNumpy(out, value, begins_binade);
+}
+
+// For any row, where time does not matter.
+template <StringStyle kStyle>
+[[gnu::noinline]] char* PrintCode(const TypeInfo& row, std::uint64_t code, char* out) {
+  return Print<kStyle>(row, code, out);
 }
 
 template <std::size_t kLongest> struct Text {
@@ -201,7 +204,7 @@ template <DataType kType, StringStyle kStyle> struct Texts {
   [[gnu::cold]] Texts() {
     for (std::uint64_t code = 0; code < texts.size(); ++code) {
       char text[kPrinterRoom];
-      const char* const end = Print<kType, kStyle>(code, text);
+      const char* const end = PrintCode<kStyle>(kRow, code, text);
       texts[code].size = static_cast<std::uint8_t>(end - text);
       std::memcpy(texts[code].text, text, sizeof(texts[code].text));
     }
@@ -258,7 +261,9 @@ std::size_t PrintAll(const std::byte* source, std::uint64_t first, std::size_t c
     static const Texts<kType, kStyle> table;
     return PrintTexts<kBits>(table.texts.data(), source, first, count, room, before, ends);
   } else {
-    return PrintEach<kBits>(source, first, count, room, before, ends, Print<kType, kStyle>);
+    return PrintEach<kBits>(
+        source, first, count, room, before, ends,
+        [](std::uint64_t code, char* out) { return Print<kStyle>(detail::Row(kType), code, out); });
   }
 }
 
