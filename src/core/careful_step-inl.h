@@ -51,11 +51,18 @@ HWY_INLINE void CarefulCodes(const std::byte* in, std::byte* out, const EncodeAr
   }
 }
 
+// Whether exponents-inl.h casts a pair.
+constexpr bool MovesExponents(const TypeInfo& from, const TypeInfo& to) {
+  if (HWY_TARGET != HWY_AVX2 || from.has_zero == to.has_zero) return false;
+  return from.has_zero ? from.bits == 16 && from.type != DataType::kBfloat16
+                       : to.type == DataType::kFloat16;
+}
+
 // Whether all that a pair's steps do is done with integers, so that they need no floating-point
 // environment: saving and restoring it takes longer than a short run.
 constexpr bool IsInIntegers(const TypeInfo& from, const TypeInfo& to) {
   const bool is_upper_half = from.type == DataType::kFloat32 || from.type == DataType::kBfloat16;
-  if (ChooseRoute(from, to) == Route::kInteger) return true;
+  if (ChooseRoute(from, to) == Route::kInteger || MovesExponents(from, to)) return true;
   if (to.type_class == TypeClass::kBool) {
     return from.bits == 16 || (from.bits == 64 && TENSORCAST_AVX512);
   }

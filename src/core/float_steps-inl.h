@@ -11,6 +11,7 @@
 #include "core/byte_keys-inl.h"
 #include "core/byte_tables-inl.h"
 #include "core/careful_step-inl.h"
+#include "core/exponents-inl.h"
 #include "core/half_sources-inl.h"
 #include "core/wide_halves-inl.h"
 #include "core/wide_sources-inl.h"
@@ -249,6 +250,7 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   }
 #endif
 #if HWY_TARGET == HWY_AVX2
+  if constexpr (MovesExponents(from_row, to_row)) return HalvesToE8M0<kFrom>(in, out, args);
   if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
     return WideToNarrowStep<kFrom, kTo>(in, out, args);
   }
@@ -480,6 +482,7 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
     if (HWY_LIKELY(CutToBfloat16<kFrom>(in, out))) return;
   }
 #elif HWY_TARGET == HWY_AVX2
+  if constexpr (MovesExponents(from_row, detail::Row(kTo))) return E8M0ToFloat16(in, out);
   if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
     if constexpr (kTo == DataType::kFloat16) {
       return WideToFloat16Step<kFrom>(in, out);
