@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/source_codes.h"
 #include "oracle/cast.h"
 #include "oracle/types.h"
 
@@ -170,12 +171,14 @@ std::string ChainText(std::initializer_list<DataType> types) {
 }
 
 TEST(CastChains, OptionsWithoutEffectChangeNothing) {
+  std::mt19937 chosen(4);
   for (const TypeInfo& from : Types()) {
     if (from.bits == 0) continue;
     const Values codes = CodesOf(from);
     for (const TypeInfo& to : Types()) {
       if (to.bits == 0) continue;
       for (const CastOptions& options : AllOptions()) {
+        if (testing::Sampled() && chosen() % 10 != 0) continue;
         // A new one each time: plans are kept by the options in effect.
         Caster asked, in_effect;
         const CastOptions effect = OptionsInEffect(from.type, to.type, options);
@@ -287,7 +290,7 @@ Values RunJoined(Caster& caster, const Values& codes, std::span<const ChainStep>
 
 TEST(CastChains, ChainsOfThreeGiveTheSameBits) {
   Caster caster;
-  std::mt19937 random(3);
+  std::mt19937 random(3), chosen(5);
   const std::vector<CastOptions> all = AllOptions();
   std::uint64_t chains = 0;
   std::array<std::uint64_t, 4> by_casts{};
@@ -306,6 +309,7 @@ TEST(CastChains, ChainsOfThreeGiveTheSameBits) {
           if (d.bits == 0 || d.bits > 16) continue;
           const CastOptions third = all[random() % all.size()];
           const NanBits nan = random() % 4 == 0 ? NanBits::kMayChange : NanBits::kKept;
+          if (testing::Sampled() && chosen() % 10 != 0) continue;
           const ChainStep steps[] = {{b.type, first}, {c.type, second}, {d.type, third}};
           std::size_t casts = 0;
           const Values joined = RunJoined(caster, codes, steps, nan, casts);
@@ -318,7 +322,12 @@ TEST(CastChains, ChainsOfThreeGiveTheSameBits) {
       }
     }
   }
-  EXPECT_EQ(chains, 19u * 19 * 19 * 19);
+  constexpr std::uint64_t kAll = 19u * 19 * 19 * 19;
+  if (testing::Sampled()) {
+    EXPECT_GT(chains, kAll / 11);
+  } else {
+    EXPECT_EQ(chains, kAll);
+  }
   // Most of them lose something on the way, but these many do not.
   EXPECT_GT(by_casts[0] + by_casts[1] + by_casts[2], chains / 4);
 }

@@ -23,6 +23,7 @@ from check_written import is_finite, run, stored
 LAYOUTS = {"compressed-tensors": (4, 8), "gptq": (4, 8), "awq": (4,), "mlx": (4, 8)}
 GROUPS = (32, 64, 128, None)
 WORDS = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
+FLOAT32 = struct.Struct("<f")
 LEAST = {"BF16": Fraction(1, 2 ** 126), "F32": Fraction(1, 2 ** 126), "F16": Fraction(1, 2 ** 14)}
 
 
@@ -65,14 +66,19 @@ def codes_by(values, scale, zero, bits):
 def mlx_codes(values, scale, bias, bits):
     """MLX's own rule, each step in float32."""
     last, codes = (1 << bits) - 1, []
-    for value in values:
-        value = single(Fraction(value)) if is_finite(value) and value else value
-        if isinstance(value, float) and math.isinf(value):
+    # A double has digits enough of a difference or a quotient of two float32 that to round it is to round once.
+    scale, bias = float(scale), float(bias)
+    for value in map(float, values):
+        if math.isinf(value):
             codes.append(last if (value > 0) == (scale > 0) else 0)
             continue
-        value = Fraction(0) if isinstance(value, float) and math.isnan(value) else Fraction(value)
-        codes.append(min(last, max(0, round(Fraction(single(single(value - bias) / scale))))))
+        value = 0.0 if math.isnan(value) else float32(value)
+        codes.append(min(last, max(0, round(float32(float32(value - bias) / scale)))))
     return codes
+
+
+def float32(value):
+    return FLOAT32.unpack(FLOAT32.pack(value))[0]
 
 
 def mlx_fitted(values, bits, word):
@@ -94,17 +100,17 @@ def mlx_fitted(values, bits, word):
     return kept[0], kept[1], codes
 
 
-def error_of(values, codes, scale, zero, bias):
+def error_of(numbers, codes, scale, zero, bias):
     """The sum of squared errors as every search has it: eight sums of each 1,024, these blocks exactly."""
     total = Fraction(0)
     # The product is a double; a bias is added to it as doubles are.
     made_of = {code: float(code * scale) + float(bias) if zero is None else float((code - zero) * scale)
                for code in set(codes)}
-    for begin in range(0, len(values), 1024):
+    for begin in range(0, len(numbers), 1024):
         sums = [0.0] * 8
-        for i, (value, code) in enumerate(zip(values[begin:begin + 1024], codes[begin:begin + 1024])):
-            if is_finite(value):
-                difference = float(value) - made_of[code]
+        for i, (number, code) in enumerate(zip(numbers[begin:begin + 1024], codes[begin:begin + 1024])):
+            if math.isfinite(number):
+                difference = number - made_of[code]
                 sums[i % 8] += difference * difference
         pairs = [sums[k] + sums[k + 4] for k in range(4)]
         total += Fraction((pairs[0] + pairs[1]) + (pairs[2] + pairs[3]))
@@ -117,7 +123,8 @@ def searched(values, bits, asymmetric, layout, word, fine=False):
     scale, zero, bias, codes = group_of(values, bits, asymmetric, layout, word)
     if not any(is_finite(v) and v for v in values):
         return scale, zero, bias, codes
-    plain, least = (scale, zero, bias, codes), error_of(values, codes, scale, zero, bias)
+    numbers = [float(value) for value in values]
+    plain, least = (scale, zero, bias, codes), error_of(numbers, codes, scale, zero, bias)
     best, tried = plain, [scale]
     steps = [Fraction(k, 64) for k in range(40, 73)]
     if fine and bits == 8:
@@ -136,7 +143,7 @@ def searched(values, bits, asymmetric, layout, word, fine=False):
             if own is not None and not is_finite(files.round_to(own, WORDS[word])):
                 continue
             made = (one, zero, own, codes_by(values, one, zero, bits))
-        error = error_of(values, made[3], one, zero, bias)
+        error = error_of(numbers, made[3], one, zero, bias)
         if error < least or error == least and abs(one) > abs(best[0]):
             best, least = made, error
     return best

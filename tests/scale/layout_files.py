@@ -6,6 +6,7 @@ are rationals (fractions.Fraction). A value is a Fraction, or a float that is Na
 SPDX-License-Identifier: Apache-2.0
 """
 import dataclasses
+import functools
 import json
 import math
 import random
@@ -27,28 +28,34 @@ def _mini_float(code, bits, mantissa, bias, nan):
     return sign * significand * Fraction(2) ** (max(exponent, 1) - bias - mantissa)
 
 
+@functools.cache
 def e4m3(code):
     return _mini_float(code, 8, 3, 7, {0x7F})
 
 
+@functools.cache
 def e5m2(code):
     if code & 0x7F == 0x7C:
         return math.inf if code < 0x80 else -math.inf
     return _mini_float(code, 8, 2, 15, {0x7D, 0x7E, 0x7F})
 
 
+@functools.cache
 def e2m1(code):
     return _mini_float(code, 4, 1, 1, set())
 
 
+@functools.cache
 def e2m3(code):
     return _mini_float(code, 6, 3, 1, set())
 
 
+@functools.cache
 def e8m0(code):
     return math.nan if code == 0xFF else Fraction(2) ** (code - 127)
 
 
+@functools.cache
 def int8(code):
     return Fraction(code - 256 if code >= 128 else code)
 
@@ -85,6 +92,9 @@ def _sign(x):
 
 
 def multiply(a, b):
+    if type(a) is type(b) is Fraction:
+        product = a * b
+        return product if product or _sign(a) == _sign(b) else -0.0
     if any(isinstance(x, float) and math.isnan(x) for x in (a, b)):
         return math.nan
     infinite = any(isinstance(x, float) and math.isinf(x) for x in (a, b))
@@ -129,19 +139,20 @@ def round_to(value, name):
     """The nearest value of a type, ties to even: as a float, which holds them all."""
     if isinstance(value, float):
         return value
-    if value == 0:
-        return 0.0
-    mantissa, least, most = FORMATS[name]
     # In integers, as rationals take ten times as long.
-    above, below = abs(value.numerator), value.denominator
+    above, below = value.as_integer_ratio()
+    if above == 0:
+        return 0.0
+    sign, above = (1, above) if above > 0 else (-1, -above)
+    mantissa, least, most = FORMATS[name]
     exponent = above.bit_length() - below.bit_length()
     if below << max(exponent, 0) > above << max(-exponent, 0):
         exponent -= 1
     unit = max(exponent, least) - mantissa  # the power of two
     units = nearest(above << max(-unit, 0), below << max(unit, 0))
     if units.bit_length() + unit > most + 1:
-        return math.copysign(math.inf, _sign(value))
-    return math.copysign(math.ldexp(units, unit), _sign(value))
+        return sign * math.inf
+    return sign * math.ldexp(units, unit)
 
 
 # --------------------------------------------------------------------------------- files
