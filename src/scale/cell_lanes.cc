@@ -343,6 +343,7 @@ const CellLanes* TargetLanes() {
                             .look_up = &LookUpRowsOfCells,
                             .fill_with_products = &FillRowsWithProducts};
     filled.multiply_to_halves = &MultiplyToHalves;
+    filled.multiply_by_powers = &MultiplyByPowers;
     filled.multiply_integers = &MultiplyIntegers;
     filled.scale_integers = &ScaleIntegers;
     filled.are_float_sums = &FloatSums;
