@@ -86,6 +86,17 @@ bool HasNan(const float* values, std::size_t n) {
   return most > 0x7F800000;
 }
 
+// Whether products of codes with them are neither subnormal nor infinite.
+bool AreNearOne(std::span<const float> factors) {
+  constexpr auto kBits = [](float factor) { return std::bit_cast<std::int32_t>(factor); };
+  std::int32_t least = kBits(1), most = kBits(1);
+  for (const float factor : factors) {
+    least = std::min(least, kBits(factor));
+    most = std::max(most, kBits(factor));
+  }
+  return least >= kBits(0x1p-60F) && most <= kBits(0x1p60F);
+}
+
 // Whether codes that differ in their highest bit have values that differ in their signs.
 bool AreMagnitudes(std::span<const float> values) {
   for (std::size_t i = 0; i < kByteCodes / 2; ++i) {
@@ -135,6 +146,12 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
       values_.resize(TableBytes() / sizeof(TableLine));
       code_lanes_.fill(std::as_bytes(std::span(halves)).data(), values_.front().bytes);
     }
+  }
+  multiplies_halves_ = bits_ == 6 && to == DataType::kBfloat16 &&
+                       scaling.scale == DataType::kFloat8E8M0 &&
+                       lanes_->multiply_by_powers != nullptr;
+  if (multiplies_halves_) {
+    Require(CastPlan::Bind(scaling.element, to, options, &to_half_, target));
   }
   const bool few_scales = FindType(scaling.scale)->bits == 8;
   if (bits_ == 4 && few_scales && in_order_) {
@@ -345,12 +362,16 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
   const bool at_once = to_ == DataType::kFloat32 && !values_.empty() &&
                        (bits_ == 8 || (in_order_ && call.codes_first % kLeastCell == 0 &&
                                        call.first % kLeastCell == 0));
+  const bool of_halves = multiplies_halves_ && AreNearOne(factors);
+  std::byte* const halves = reinterpret_cast<std::byte*>(decoded);
   for (std::uint64_t done = 0; done < n; done += kAppliedAtOnce) {
     const std::uint64_t some = std::min(n - done, kAppliedAtOnce), first = call.first + done;
     // float32 is decoded where it is wanted, or with its factors at once.
     std::byte* const values = to_ == DataType::kFloat32 ? call.out.data() + done * to_bytes_
                                                         : reinterpret_cast<std::byte*>(decoded);
-    if (!at_once && !multiplies_integers_) {
+    if (of_halves) {
+      Require(to_half_.Run(call.codes, call.codes_first + done, {halves, some * 2}, 0, some));
+    } else if (!at_once && !multiplies_integers_) {
       Require(to_float_.Run(call.codes, call.codes_first + done, {values, some * sizeof(float)}, 0,
                             some));
     }
@@ -362,6 +383,10 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
           const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
           is_exact = is_exact && !HasNan(run, static_cast<std::size_t>(count));
           if (!is_exact) return;
+          if (of_halves) {
+            return lanes_->multiply_by_powers(halves + 2 * at, call.out.data() + (done + at) * 2,
+                                              length, run, order);
+          }
           if (multiplies_integers_) {
             return lanes_->multiply_integers(CodesAt(call, done + at), length, run, order, to_,
                                              call.out.data() + (done + at) * to_bytes_);
@@ -373,7 +398,7 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
         });
     if (!is_exact) {
       RunExactly(call, done, some);
-    } else if (to_ != DataType::kFloat32 && !multiplies_integers_) {
+    } else if (to_ != DataType::kFloat32 && !multiplies_integers_ && !of_halves) {
       Require(of_float_.Run(std::as_bytes(std::span(decoded)), 0, call.out, done, some));
     }
   }

@@ -82,11 +82,13 @@ class Applier {
   double least_ = 0;           // value of a code above zero
   DataType to_;
   std::uint64_t to_bytes_ = 0;  // 0 where the type wanted is packed
-  CastPlan to_float_, of_double_, of_float_;
+  CastPlan to_float_, to_half_, of_double_, of_float_;
   std::vector<float> decoded_;        // kByteCodes codes of six or eight bits
   const CellLanes* lanes_ = nullptr;  // null: everything is done exactly
   CodeLanes code_lanes_ = {};         // of the codes' bits, and of magnitudes where they have signs
   bool multiplies_integers_ = false;  // codes as they are, where lanes do that
+  // Codes of six bits are bfloat16s, and so are their products with powers of two.
+  bool multiplies_halves_ = false;
   bool in_order_;  // a cell is `1 << log2_width_` elements, and follows the one before it
   unsigned log2_width_ = 0;
   // Of scales of eight bits, by their codes: tables for codes of four bits, factors for wider ones,

@@ -25,6 +25,7 @@
 #include "scale/integer_cells-inl.h"
 #include "scale/largest-inl.h"
 #include "scale/magnitude_rows-inl.h"
+#include "scale/nibble_rows-inl.h"
 #include "scale/nibble_steps-inl.h"
 #include "scale/packed_quotients-inl.h"
 #include "scale/power_codes-inl.h"
@@ -130,6 +131,8 @@ HWY_INLINE void LookUp32Of(const std::byte* packed, std::size_t groups, const Ta
   }
   for (; g < groups; ++g) one(g);
 }
+#elif HWY_TARGET == HWY_AVX2
+constexpr bool kHasPlanes = true;  // nibble_rows-inl.h
 #else
 // A table is planes, of its values' lowest bytes, the next ones and so on.
 constexpr bool kHasPlanes = true;
@@ -164,29 +167,6 @@ HWY_INLINE hn::VFromD<D8x16> Plane(const std::byte* table, std::size_t plane,
 template <bool kPairs, class TableOf>
 HWY_INLINE void LookUp16Of(const std::byte* packed, std::size_t groups, const TableOf& table_of,
                            std::byte* out) {
-#if HWY_TARGET == HWY_AVX2
-  // Two groups that have one table, in words of a code in each byte; those of the even half-groups
-  // stand in the lower 16 bytes.
-  const std::size_t pairs = kPairs ? groups / 2 : 0;
-  const __m256i places = _mm256_setr_epi64x(
-      static_cast<long long>(0x8003800280018000), static_cast<long long>(0x800B800A80098008),
-      static_cast<long long>(0x8007800680058004), static_cast<long long>(0x800F800E800D800C));
-  for (std::size_t pair = 0; pair < pairs; ++pair) {
-    const __m256i bytes = _mm256_shuffle_epi8(LoadRow(packed + 16 * pair), places);
-    const __m256i codes = _mm256_and_si256(_mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4)),
-                                           _mm256_set1_epi8(0xF));
-    const std::byte* const table = table_of(2 * pair);
-    const __m256i low = _mm256_shuffle_epi8(LoadRow(table), codes);
-    const __m256i high = _mm256_shuffle_epi8(LoadRow(table + 16), codes);
-    StoreWhole(out + 64 * pair, _mm256_unpacklo_epi8(low, high));
-    StoreWhole(out + 64 * pair + 32, _mm256_unpackhi_epi8(low, high));
-  }
-  if constexpr (kPairs) {
-    if (groups % 2 == 0) return;
-    const auto last = [&](std::size_t /*g*/) HWY_ATTR { return table_of(2 * pairs); };
-    return LookUp16Of<false>(packed + 16 * pairs, 1, last, out + 64 * pairs);
-  }
-#endif
   const D8x16 d;
   ForEachGroup(packed, groups, table_of,
                [&](hn::VFromD<D8x16> codes, const std::byte* table, std::size_t g) HWY_ATTR {
@@ -219,6 +199,7 @@ HWY_INLINE void LookUp32Of(const std::byte* packed, std::size_t groups, const Ta
 }
 #endif
 
+#if HWY_TARGET != HWY_AVX2
 // The table of each group: what is stored may not change where they are.
 HWY_INLINE auto TablesOf(const std::byte* tables, std::size_t bytes, const std::byte* codes,
                          const CellsInOrder& cells) {
@@ -241,6 +222,7 @@ void LookUp32(const std::byte* packed, std::size_t groups, const std::byte* tabl
               const std::byte* codes, const CellsInOrder& cells, std::byte* out) {
   LookUp32Of(packed, groups, TablesOf(tables, 4 * kNibbles, codes, cells), out);
 }
+#endif
 
 template <std::size_t kBytes> void Fill(const std::byte* values, std::byte* table) {
   for (std::size_t i = 0; i < kNibbles; ++i) {
@@ -317,8 +299,13 @@ const CellLanes* TargetLanes() {
     filled.powers_of = &PowersOf;
     filled.rounded_scales = &RoundedScales;
     filled.raise_to = &RaiseTo;
+#if HWY_TARGET == HWY_AVX2
+    filled.look_up_16 = &LookUpNibbles<2>;
+    filled.look_up_32 = &LookUpNibbles<4>;
+#else
     filled.look_up_16 = &LookUp16;
     filled.look_up_32 = &LookUp32;
+#endif
     filled.fill_16 = &Fill<2>;
     filled.fill_32 = &Fill<4>;
 #if HWY_TARGET == HWY_AVX3_DL
@@ -356,6 +343,7 @@ const CellLanes* TargetLanes() {
                             .look_up = &LookUpRowsOfCells,
                             .fill_with_products = &FillRowsWithProducts};
     filled.multiply_to_halves = &MultiplyToHalves;
+    filled.multiply_by_powers = &MultiplyByPowers;
     filled.multiply_integers = &MultiplyIntegers;
     filled.scale_integers = &ScaleIntegers;
     filled.are_float_sums = &FloatSums;

@@ -121,6 +121,11 @@ struct CellLanes {
                    const CellsInOrder& cells);
   void (*multiply_bfloat16)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
                             const CellsInOrder& cells);
+  // The same from bfloat16 to bfloat16, each element and each product being zero or a normal
+  // number, and factors powers of two from 2^-60 to 2^60. Null where the target is no faster with
+  // it.
+  void (*multiply_by_powers)(const std::byte* x, std::byte* out, std::size_t n,
+                             const float* factors, const CellsInOrder& cells);
   // out[i] = codes[i] * its cell's factor, of int8, rounded once to float32, bfloat16 or float16.
   // The magnitudes of factors are at least 2^-100, but to float32. Null where tables are faster.
   void (*multiply_integers)(const std::byte* codes, std::size_t n, const float* factors,

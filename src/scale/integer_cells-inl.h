@@ -49,56 +49,33 @@ HWY_INLINE void ForEachCell(std::size_t n, const CellsInOrder& cells, const OfCe
   if (i < n) of_cell.Run(i, n - i, cell);
 }
 
-// bfloat16s in order, from the floats at even places and those at odd ones; none is NaN.
-HWY_INLINE __m256i PairedBfloat16(__m256 even, __m256 odd) {
-  const __m256i evens = _mm256_castps_si256(even), odds = _mm256_castps_si256(odd);
-  const __m256i upper = _mm256_blend_epi16(_mm256_srli_epi32(evens, 16), odds, 0xAA);
-  const __m256i lower = _mm256_blend_epi16(evens, _mm256_slli_epi32(odds, 16), 0xAA);
-  // What is cut off counts from a half on; a half itself only where the last bit is odd.
-  const __m256i less = _mm256_subs_epu16(lower, _mm256_andnot_si256(upper, _mm256_set1_epi16(1)));
-  return _mm256_add_epi16(upper, _mm256_srli_epi16(less, 15));
-}
-
 // Sixteen codes of a cell. Sums are float32s, so that one rounding is left.
 template <DataType kTo, bool kSigned>
 HWY_INLINE void ScaleSixteen(const std::byte* codes, __m256 factor, __m256 offset, std::byte* out) {
-  const auto sums = [&](__m256i some) HWY_ATTR {
-    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(some), factor, offset);
-  };
-  const auto eight = [&](std::size_t v) HWY_ATTR {
+  if constexpr (kTo == DataType::kBfloat16) {
+    const PairedBytes<kSigned> some(codes);
+    StoreWhole(out, Nearest(PairsOf(_mm256_fmadd_ps(some.even, factor, offset),
+                                    _mm256_fmadd_ps(some.odd, factor, offset))));
+    return;
+  }
+  for (std::size_t v = 0; v < 2; ++v) {
     const __m128i some = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + 8 * v));
-    return sums(kSigned ? _mm256_cvtepi8_epi32(some) : _mm256_cvtepu8_epi32(some));
-  };
-  if constexpr (kTo == DataType::kFloat32) {
-    for (std::size_t v = 0; v < 2; ++v) {
-      _mm256_storeu_ps(reinterpret_cast<float*>(out) + 8 * v, eight(v));
-    }
-  } else if constexpr (kTo == DataType::kFloat16) {
-    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    for (std::size_t v = 0; v < 2; ++v) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * v),
-                       _mm256_cvtps_ph(eight(v), kNearest));
-    }
-  } else {
-    const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
-    __m256i evens, odds;
-    if constexpr (kSigned) {
-      const __m256i pairs = _mm256_cvtepi8_epi16(some);
-      evens = _mm256_srai_epi32(_mm256_slli_epi32(pairs, 16), 16);
-      odds = _mm256_srai_epi32(pairs, 16);
+    const __m256i wide = kSigned ? _mm256_cvtepi8_epi32(some) : _mm256_cvtepu8_epi32(some);
+    const __m256 sums = _mm256_fmadd_ps(_mm256_cvtepi32_ps(wide), factor, offset);
+    if constexpr (kTo == DataType::kFloat32) {
+      _mm256_storeu_ps(reinterpret_cast<float*>(out) + 8 * v, sums);
     } else {
-      const __m256i pairs = _mm256_cvtepu8_epi16(some);
-      evens = _mm256_and_si256(pairs, _mm256_set1_epi32(0xFF));
-      odds = _mm256_srli_epi32(pairs, 16);
+      constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * v), _mm256_cvtps_ph(sums, kNearest));
     }
-    StoreWhole(out, PairedBfloat16(sums(evens), sums(odds)));
   }
 }
 
 template <DataType kTo, bool kSigned> struct BytesOfCells {
   template <class Count> HWY_INLINE void Run(std::size_t i, Count count, std::size_t cell) const {
     constexpr std::size_t kBytes = kTo == DataType::kFloat32 ? 4 : 2;
-    const __m256 factor = _mm256_broadcast_ss(factors + cell);
+    __m256 factor = _mm256_broadcast_ss(factors + cell);
+    if constexpr (kTo == DataType::kBfloat16) factor = PairedBytes<kSigned>::Adjusted(factor);
     const __m256 offset = _mm256_broadcast_ss(offsets + cell);
     std::size_t done = 0;
     for (; done + 16 <= count; done += 16) {
@@ -142,7 +119,7 @@ template <bool kBfloat16> class TableOfCell {
     const __m256 second = _mm256_fmadd_ps(numbers.second, by, and_this);
     __m256i halves;
     if constexpr (kBfloat16) {
-      halves = PairedBfloat16(first, second);
+      halves = Nearest(PairsOf(first, second));
     } else {
       halves = RoundedHalves<false>(first, second);
     }

@@ -10,6 +10,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,15 +53,16 @@ template <std::size_t kBytes> struct PowerProducts {
   const float* factors;
 };
 
-// Whether factors are 2^-60 to 2^60.
+// Whether factors are 2^-60 to 2^60. In integers, which compilers do in lanes.
 HWY_INLINE bool AreNearOne(const float* factors, std::size_t n, const CellsInOrder& cells) {
   const std::size_t count = n == 0 ? 0 : ((cells.skipped + n - 1) >> cells.log2_width) + 1;
-  float least = 1, most = 1;
+  constexpr auto kBits = [](float factor) { return std::bit_cast<std::int32_t>(factor); };
+  std::int32_t least = kBits(1), most = kBits(1);
   for (std::size_t i = 0; i < count; ++i) {
-    least = std::min(least, factors[i]);
-    most = std::max(most, factors[i]);
+    least = std::min(least, kBits(factors[i]));
+    most = std::max(most, kBits(factors[i]));
   }
-  return least >= 0x1p-60F && most <= 0x1p60F;
+  return least >= kBits(0x1p-60F) && most <= kBits(0x1p60F);
 }
 
 // The upper half of a float32.
@@ -107,6 +109,29 @@ void MultiplyToHalves(const std::byte* x, bool is_bfloat16, std::byte* out, std:
     return ForEachVector<2, 2, kHalves>(x, out, n, cells, ExponentSums{products});
   }
   ForEachVector<2, 2, kHalves>(x, out, n, cells, products);
+}
+
+struct ExponentMoves {
+  template <std::size_t kCount, class Cell>
+  HWY_INLINE void Run(const std::byte* x, const Cell& cell, std::byte* out) const {
+    const __m256i one = _mm256_set1_epi16(0x3F80);
+    for (std::size_t v = 0; v < kCount; ++v) {
+      const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x) + v);
+      const __m256i by = _mm256_sub_epi16(_mm256_set1_epi16(UpperHalf(factors[cell(v)])), one);
+      // Of either sign.
+      const __m256i is_zero =
+          _mm256_cmpeq_epi16(_mm256_add_epi16(bits, bits), _mm256_setzero_si256());
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out) + v,
+                          _mm256_add_epi16(bits, _mm256_andnot_si256(is_zero, by)));
+    }
+  }
+  const float* factors;
+};
+
+// CellLanes' multiply_by_powers.
+void MultiplyByPowers(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
+                      const CellsInOrder& cells) {
+  ForEachVector<2, 2, kHalves>(x, out, n, cells, ExponentMoves{factors});
 }
 
 }  // namespace

@@ -54,6 +54,52 @@ template <bool kBfloat16> HWY_INLINE __m256i RoundedHalves(__m256 first, __m256 
   }
 }
 
+// Sixteen float32s in two halves of each, in order.
+struct Pairs {
+  __m256i upper, lower;
+};
+
+// Of the floats at even places and those at odd ones.
+HWY_INLINE Pairs PairsOf(__m256 even, __m256 odd) {
+  const __m256i evens = _mm256_castps_si256(even), odds = _mm256_castps_si256(odd);
+  return {_mm256_blend_epi16(_mm256_srli_epi32(evens, 16), odds, 0xAA),
+          _mm256_blend_epi16(evens, _mm256_slli_epi32(odds, 16), 0xAA)};
+}
+
+// As bfloat16s: what is cut off counts from a half on.
+HWY_INLINE __m256i Away(Pairs pairs) {
+  return _mm256_sub_epi16(pairs.upper, _mm256_cmpgt_epi16(_mm256_setzero_si256(), pairs.lower));
+}
+
+// A half itself only where the last bit is odd. None is NaN.
+HWY_INLINE __m256i Nearest(Pairs pairs) {
+  const __m256i is_even = _mm256_andnot_si256(pairs.upper, _mm256_set1_epi16(1));
+  return Away({pairs.upper, _mm256_subs_epu16(pairs.lower, is_even)});
+}
+
+// Sixteen integers of eight bits as floats: those at even places and those at odd ones. Of signed
+// ones the byte becomes the upper one of 32 bits, which makes it 2^24 times as large.
+template <bool kSigned> struct PairedBytes {
+  explicit HWY_INLINE PairedBytes(const std::byte* codes) {
+    const __m256i row =
+        _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+    constexpr int kEmpty = kSigned ? 0x00808080 : static_cast<int>(0x80808000u);
+    constexpr int kUnit = kSigned ? 1 << 24 : 1;
+    const __m256i places =
+        _mm256_add_epi32(_mm256_setr_epi32(0, 2 * kUnit, 4 * kUnit, 6 * kUnit, 8 * kUnit,
+                                           10 * kUnit, 12 * kUnit, 14 * kUnit),
+                         _mm256_set1_epi32(kEmpty));
+    const __m256i next = _mm256_add_epi32(places, _mm256_set1_epi32(kUnit));
+    even = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(row, places));
+    odd = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(row, next));
+  }
+  // What they are multiplied by in place of a factor, which is zero or at least 2^-100.
+  static HWY_INLINE __m256 Adjusted(__m256 factor) {
+    return kSigned ? _mm256_mul_ps(factor, _mm256_set1_ps(0x1p-24f)) : factor;
+  }
+  __m256 even, odd;
+};
+
 // What is rounded once.
 enum class Rounding16 {
   kExact,    // they are float32s
@@ -61,8 +107,44 @@ enum class Rounding16 {
   kOdd       // as odd ones
 };
 
+// To bfloat16: exact ones, or such as are not ties.
+template <Rounding16 kRounding> struct PairedProducts {
+  static constexpr std::size_t kLanes = 16;
+  template <std::size_t kCount, class Cell>
+  HWY_INLINE void Run(const std::byte* codes, const Cell& cell, std::byte* out) const {
+    using Bytes = PairedBytes<true>;
+    const auto factor = [&](std::size_t v) HWY_ATTR {
+      return Bytes::Adjusted(_mm256_broadcast_ss(factors + cell(v)));
+    };
+    const auto store = [&](std::size_t v, __m256i halves) HWY_ATTR {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 2 * kLanes * v), halves);
+    };
+    __m256i ties = _mm256_setzero_si256();
+    for (std::size_t v = 0; v < kCount; ++v) {
+      const Bytes some(codes + kLanes * v);
+      const __m256 by = factor(v);
+      const Pairs pairs = PairsOf(_mm256_mul_ps(some.even, by), _mm256_mul_ps(some.odd, by));
+      if constexpr (kRounding == Rounding16::kExact) {
+        store(v, Nearest(pairs));
+      } else {
+        store(v, Away(pairs));
+        const __m256i tie = _mm256_set1_epi16(static_cast<short>(0x8000));
+        ties = _mm256_or_si256(ties, _mm256_cmpeq_epi16(pairs.lower, tie));
+      }
+    }
+    if (kRounding == Rounding16::kExact || HWY_LIKELY(_mm256_testz_si256(ties, ties))) return;
+    for (std::size_t v = 0; v < kCount; ++v) {
+      const Bytes some(codes + kLanes * v);
+      const __m256 by = factor(v);
+      store(v, Nearest(PairsOf(OddProducts(some.even, by), OddProducts(some.odd, by))));
+    }
+  }
+  const float* factors;
+};
+
+// To float16 and float32.
 template <DataType kTo, Rounding16 kRounding> struct IntegerProducts {
-  static constexpr bool kBfloat16 = kTo == DataType::kBfloat16;
+  static constexpr std::size_t kLanes = kFloats;
 
   static HWY_INLINE __m256 ValueAt(const std::byte* codes, std::size_t v) {
     const auto* const eight = reinterpret_cast<const __m128i*>(codes + 8 * v);
@@ -84,12 +166,12 @@ template <DataType kTo, Rounding16 kRounding> struct IntegerProducts {
       if constexpr (kCount == 1) {
         const __m256 products = odd(0);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
-                         _mm256_castsi256_si128(RoundedHalves<kBfloat16>(products, products)));
+                         _mm256_castsi256_si128(RoundedHalves<false>(products, products)));
         return;
       }
       const auto store = [&](std::size_t v, __m256 first, __m256 second) HWY_ATTR {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 16 * v),
-                            RoundedHalves<kBfloat16>(first, second));
+                            RoundedHalves<false>(first, second));
       };
       __m256i least = _mm256_set1_epi32(-1);
       for (std::size_t v = 0; v < kCount; v += 2) {
@@ -101,7 +183,7 @@ template <DataType kTo, Rounding16 kRounding> struct IntegerProducts {
         store(v, first, second);
         if constexpr (kRounding == Rounding16::kNotTies) {
           // Zero where a product is a tie.
-          constexpr int kTie = kBfloat16 ? 0x8000 : 0x1000;
+          constexpr int kTie = 0x1000;
           for (const __m256 one : {first, second}) {
             const __m256i beside =
                 _mm256_sub_epi32(_mm256_castps_si256(one), _mm256_set1_epi32(kTie));
@@ -120,9 +202,14 @@ template <DataType kTo, Rounding16 kRounding> struct IntegerProducts {
   const float* factors;
 };
 
-template <DataType kTo>
-void MultiplyIntegersTo(const std::byte* codes, std::size_t n, const float* factors,
-                        const CellsInOrder& cells, std::byte* out) {
+// CellLanes' multiply_integers.
+void MultiplyIntegers(const std::byte* codes, std::size_t n, const float* factors,
+                      const CellsInOrder& cells, DataType to, std::byte* out) {
+  if (n == 0) return;
+  if (to == DataType::kFloat32) {
+    return ForEachVector<1, 4>(codes, out, n, cells,
+                               IntegerProducts<DataType::kFloat32, Rounding16::kExact>{factors});
+  }
   // A code has eight bits.
   bool exact = true, normal = true;
   for (std::size_t i = 0; i <= (cells.skipped + n - 1) >> cells.log2_width; ++i) {
@@ -131,29 +218,17 @@ void MultiplyIntegersTo(const std::byte* codes, std::size_t n, const float* fact
     exact &= (bits & 0xFF) == 0;
     normal &= (bits & 0x7FFFFFFF) >= 0x38800000;  // 2^-14, of float16
   }
-  const auto run = [&](const auto& products)
-                       HWY_ATTR { ForEachVector<1, 2>(codes, out, n, cells, products); };
-  if (exact) {
-    run(IntegerProducts<kTo, Rounding16::kExact>{factors});
-  } else if (normal || kTo == DataType::kBfloat16) {
-    run(IntegerProducts<kTo, Rounding16::kNotTies>{factors});
-  } else {
-    run(IntegerProducts<kTo, Rounding16::kOdd>{factors});
+  const auto run = [&]<class Products>(Products products) HWY_ATTR {
+    ForEachVector<1, 2, Products::kLanes>(codes, out, n, cells, products);
+  };
+  constexpr DataType kHalf = DataType::kFloat16;
+  if (to == DataType::kBfloat16) {
+    if (exact) return run(PairedProducts<Rounding16::kExact>{factors});
+    return run(PairedProducts<Rounding16::kNotTies>{factors});
   }
-}
-
-void MultiplyIntegers(const std::byte* codes, std::size_t n, const float* factors,
-                      const CellsInOrder& cells, DataType to, std::byte* out) {
-  if (n == 0) return;
-  switch (to) {
-    case DataType::kBfloat16:
-      return MultiplyIntegersTo<DataType::kBfloat16>(codes, n, factors, cells, out);
-    case DataType::kFloat16:
-      return MultiplyIntegersTo<DataType::kFloat16>(codes, n, factors, cells, out);
-    default:
-      return ForEachVector<1, 4>(codes, out, n, cells,
-                                 IntegerProducts<DataType::kFloat32, Rounding16::kExact>{factors});
-  }
+  if (exact) return run(IntegerProducts<kHalf, Rounding16::kExact>{factors});
+  if (normal) return run(IntegerProducts<kHalf, Rounding16::kNotTies>{factors});
+  run(IntegerProducts<kHalf, Rounding16::kOdd>{factors});
 }
 
 }  // namespace
