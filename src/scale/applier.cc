@@ -86,17 +86,6 @@ bool HasNan(const float* values, std::size_t n) {
   return most > 0x7F800000;
 }
 
-// Whether products of codes with them are neither subnormal nor infinite.
-bool AreNearOne(std::span<const float> factors) {
-  constexpr auto kBits = [](float factor) { return std::bit_cast<std::int32_t>(factor); };
-  std::int32_t least = kBits(1), most = kBits(1);
-  for (const float factor : factors) {
-    least = std::min(least, kBits(factor));
-    most = std::max(most, kBits(factor));
-  }
-  return least >= kBits(0x1p-60F) && most <= kBits(0x1p60F);
-}
-
 // Whether codes that differ in their highest bit have values that differ in their signs.
 bool AreMagnitudes(std::span<const float> values) {
   for (std::size_t i = 0; i < kByteCodes / 2; ++i) {
@@ -362,6 +351,7 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
   const bool at_once = to_ == DataType::kFloat32 && !values_.empty() &&
                        (bits_ == 8 || (in_order_ && call.codes_first % kLeastCell == 0 &&
                                        call.first % kLeastCell == 0));
+  // No product of a code of six bits with such a factor is subnormal or infinite.
   const bool of_halves = multiplies_halves_ && AreNearOne(factors);
   std::byte* const halves = reinterpret_cast<std::byte*>(decoded);
   for (std::uint64_t done = 0; done < n; done += kAppliedAtOnce) {

@@ -6,8 +6,11 @@
 #ifndef TENSORCAST_SRC_SCALE_CELL_LANES_H_
 #define TENSORCAST_SRC_SCALE_CELL_LANES_H_
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "scale/error_lanes.h"
 #include "scale/gguf_lanes.h"
@@ -26,6 +29,17 @@ struct CellsInOrder {
   unsigned log2_width = 63;  // one cell
   std::size_t skipped = 0;
 };
+
+// Whether factors are 2^-60 to 2^60. In integers, which compilers do in lanes.
+inline bool AreNearOne(std::span<const float> factors) {
+  constexpr auto kBits = [](float factor) { return std::bit_cast<std::int32_t>(factor); };
+  std::int32_t least = kBits(1), most = kBits(1);
+  for (const float factor : factors) {
+    least = std::min(least, kBits(factor));
+    most = std::max(most, kBits(factor));
+  }
+  return least >= kBits(0x1p-60F) && most <= kBits(0x1p60F);
+}
 
 // What the elements of cells are divided by: of each cell a factor and a divisor.
 struct Divisors {
@@ -131,7 +145,8 @@ struct CellLanes {
   void (*multiply_integers)(const std::byte* codes, std::size_t n, const float* factors,
                             const CellsInOrder& cells, DataType to, std::byte* out);
   // out[i] = codes[i] * its cell's factor + its cell's offset, which are float32s, rounded once to
-  // float32, bfloat16 or float16. Null where the target is no faster with it.
+  // float32, bfloat16 or float16. There is one element at least; of signed codes the magnitudes of
+  // factors are zero or at least 2^-100. Null where the target is no faster with it.
   void (*scale_integers)(const std::byte* codes, std::size_t n, CodeRange range,
                          const float* factors, const float* offsets, const CellsInOrder& cells,
                          DataType to, std::byte* out);

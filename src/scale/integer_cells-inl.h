@@ -1,6 +1,6 @@
 // Integers with the factors and offsets of their cells in AVX2, each value rounded once: one by
 // one, or of four bits by a table of the sixteen of a cell. Included once per target, after
-// rounded_products-inl.h and magnitude_rows-inl.h.
+// rounded_products-inl.h and nibble_rows-inl.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_SCALE_INTEGER_CELLS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -19,6 +19,7 @@
 #include "hwy/highway.h"
 #include "scale/cell_lanes.h"
 #include "scale/magnitude_rows-inl.h"
+#include "scale/nibble_rows-inl.h"
 #include "scale/rounded_products-inl.h"
 
 #if HWY_TARGET == HWY_AVX2
@@ -133,18 +134,12 @@ template <bool kBfloat16> class TableOfCell {
   template <bool kPacked> HWY_INLINE void LookUp(const std::byte* codes, std::byte* out) const {
     // Those that are to be interleaved stand in the lower halves of 16 bytes, and in the upper
     // ones.
-    __m256i some;
+    __m256i code;
     if constexpr (kPacked) {
-      // In words, of which the upper byte becomes the second code.
-      const __m256i places = _mm256_setr_epi64x(
-          static_cast<long long>(0x8003800280018000), static_cast<long long>(0x800B800A80098008),
-          static_cast<long long>(0x8007800680058004), static_cast<long long>(0x800F800E800D800C));
-      const __m256i bytes = _mm256_shuffle_epi8(LoadRow(codes), places);
-      some = _mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4));
+      code = CodesOfTwo<true, 8>(codes);
     } else {
-      some = _mm256_permute4x64_epi64(LoadWhole(codes), 0xD8);
+      code = _mm256_and_si256(_mm256_permute4x64_epi64(LoadWhole(codes), 0xD8), SetBytes(0xF));
     }
-    const __m256i code = _mm256_and_si256(some, SetBytes(0xF));
     const __m256i low = _mm256_shuffle_epi8(low_, code), high = _mm256_shuffle_epi8(high_, code);
     StoreWhole(out, _mm256_unpacklo_epi8(low, high));
     StoreWhole(out + 32, _mm256_unpackhi_epi8(low, high));

@@ -75,7 +75,8 @@ template <int kMantissa, int kBias, int kLast> struct PowerCodes {
 
 bool EncodeUnderPowers(const std::byte* x, std::byte* codes, std::size_t n, DataType to,
                        const float* factors, const CellsInOrder& cells) {
-  if (std::size_t{1} << cells.log2_width < kPowerCodes || !AreNearOne(factors, n, cells)) {
+  if (std::size_t{1} << cells.log2_width < kPowerCodes ||
+      !AreNearOne(FactorsOf(factors, n, cells))) {
     return false;
   }
   bool are_finite = true;

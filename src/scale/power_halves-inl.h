@@ -1,5 +1,6 @@
 // Products with powers of two as bfloat16, of which those of bfloat16 are sums of exponents.
-// Included once per target, after quotients-inl.h; AVX-512 has its own (half_quotients-inl.h).
+// Included once per target, after rounded_products-inl.h; AVX-512 has its own, in
+// half_quotients-inl.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_SCALE_POWER_HALVES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -9,14 +10,14 @@
 #define TENSORCAST_SRC_SCALE_POWER_HALVES_INL_H_
 #endif
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "hwy/highway.h"
 #include "scale/quotients-inl.h"
+#include "scale/rounded_products-inl.h"
 
 #if HWY_TARGET == HWY_AVX2
 
@@ -28,11 +29,9 @@ inline constexpr std::size_t kHalves = 16;  // in a vector, which is of one cell
 
 // Sixteen float32s cut to bfloat16, with a last bit that says whether something was cut off.
 HWY_INLINE __m256i OddHalves(__m256 first, __m256 second) {
-  const __m256i a = _mm256_castps_si256(first), b = _mm256_castps_si256(second);
-  // One of each in turn.
-  const __m256i upper = _mm256_blend_epi16(_mm256_srli_epi32(a, 16), b, 0xAA);
-  const __m256i lower = _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xAA);
-  const __m256i odd = _mm256_or_si256(upper, _mm256_min_epu16(lower, _mm256_set1_epi16(1)));
+  const Pairs turns = PairsOf(first, second);  // one of each in turn
+  const __m256i odd =
+      _mm256_or_si256(turns.upper, _mm256_min_epu16(turns.lower, _mm256_set1_epi16(1)));
   const __m256i apart = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,  //
                                          0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
   return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(odd, apart), 0xD8);
@@ -53,16 +52,10 @@ template <std::size_t kBytes> struct PowerProducts {
   const float* factors;
 };
 
-// Whether factors are 2^-60 to 2^60. In integers, which compilers do in lanes.
-HWY_INLINE bool AreNearOne(const float* factors, std::size_t n, const CellsInOrder& cells) {
-  const std::size_t count = n == 0 ? 0 : ((cells.skipped + n - 1) >> cells.log2_width) + 1;
-  constexpr auto kBits = [](float factor) { return std::bit_cast<std::int32_t>(factor); };
-  std::int32_t least = kBits(1), most = kBits(1);
-  for (std::size_t i = 0; i < count; ++i) {
-    least = std::min(least, kBits(factors[i]));
-    most = std::max(most, kBits(factors[i]));
-  }
-  return least >= kBits(0x1p-60F) && most <= kBits(0x1p60F);
+// Those of the cells of n elements.
+HWY_INLINE std::span<const float> FactorsOf(const float* factors, std::size_t n,
+                                            const CellsInOrder& cells) {
+  return {factors, n == 0 ? 0 : ((cells.skipped + n - 1) >> cells.log2_width) + 1};
 }
 
 // The upper half of a float32.
@@ -105,7 +98,7 @@ void MultiplyToHalves(const std::byte* x, bool is_bfloat16, std::byte* out, std:
   if (!is_bfloat16) {
     return ForEachVector<4, 2, kHalves>(x, out, n, cells, PowerProducts<4>{factors});
   }
-  if (AreNearOne(factors, n, cells)) {
+  if (AreNearOne(FactorsOf(factors, n, cells))) {
     return ForEachVector<2, 2, kHalves>(x, out, n, cells, ExponentSums{products});
   }
   ForEachVector<2, 2, kHalves>(x, out, n, cells, products);
