@@ -45,10 +45,11 @@ using D8x16 = hn::FixedTag<std::uint8_t, 16>;
 
 // ----------------------------------------------------------------------------------------- tables
 
-#if HWY_TARGET <= HWY_AVX3
-// Permutations of 16- and 32-bit lanes: a table is its values in order.
-constexpr bool kHasPlanes = false;
+// A table is planes, of its values' lowest bytes, the next ones and so on; with AVX-512, which
+// permutes lanes of 16 and 32 bits, its values in order.
+constexpr bool kHasPlanes = HWY_TARGET > HWY_AVX3;
 
+#if HWY_TARGET <= HWY_AVX3
 HWY_INLINE __m256i LoadHalf(const std::byte* p) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
 }
@@ -131,12 +132,7 @@ HWY_INLINE void LookUp32Of(const std::byte* packed, std::size_t groups, const Ta
   }
   for (; g < groups; ++g) one(g);
 }
-#elif HWY_TARGET == HWY_AVX2
-constexpr bool kHasPlanes = true;  // nibble_rows-inl.h
-#else
-// A table is planes, of its values' lowest bytes, the next ones and so on.
-constexpr bool kHasPlanes = true;
-
+#elif HWY_TARGET != HWY_AVX2  // which has nibble_rows-inl.h
 // Calls step(codes, table, g) with the codes of each group, one a byte.
 template <class TableOf, class Step>
 HWY_INLINE void ForEachGroup(const std::byte* packed, std::size_t groups, const TableOf& table_of,
