@@ -200,7 +200,8 @@ TEST(Applier, OneScale) {
   std::vector<Scaling> scalings;
   for (const DataType element :
        {DataType::kFloat8E4M3FN, DataType::kFloat8E4M3FNUZ, DataType::kFloat8E5M2,
-        DataType::kFloat6E3M2, DataType::kFloat4E2M1, DataType::kInt8, DataType::kInt4}) {
+        DataType::kFloat6E2M3, DataType::kFloat6E3M2, DataType::kFloat4E2M1, DataType::kInt8,
+        DataType::kInt4}) {
     for (const DataType scale : {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat8E8M0}) {
       scalings.push_back({element, scale});
     }
