@@ -210,15 +210,6 @@ HWY_INLINE bool Float32KeyCodes(const std::byte* in, const EncodeArgs& args, V8*
 }
 #endif
 
-#if HWY_TARGET == HWY_AVX2
-// 32 lanes of 16 bits, of which packing makes bytes in order: each is loaded into the block that it
-// goes to, as lanes cross blocks at half the speed.
-HWY_INLINE void LoadForPacking(const std::byte* in, V16* a, V16* b) {
-  a->raw = _mm256_blend_epi32(Load(D16(), in).raw, LoadToBothBlocks(in + 32), 0xF0);
-  b->raw = _mm256_blend_epi32(LoadToBothBlocks(in + 16), Load(D16(), in + 32).raw, 0xF0);
-}
-#endif
-
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
@@ -284,7 +275,7 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   V16 a, b;
   if constexpr (kInPlace) {
 #if HWY_TARGET == HWY_AVX2
-    LoadForPacking(in, &a, &b);
+    LoadBlocksApart(in, &a.raw, &b.raw);
 #endif
   } else if constexpr (kHalves16) {
     a = Load(d, in);
