@@ -268,9 +268,16 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   constexpr bool kSameExponents = kFrom == DataType::kFloat16 && to_row.exponent_bits == 5;
   constexpr bool kHalves16 =
       kFrom == DataType::kBfloat16 || (kFrom == DataType::kFloat16 && to_row.has_zero);
-  constexpr Order kOrder = kHalves16 ? Order::kElements : Order::kPackedOnce;
+  constexpr bool kInPlace = HWY_TARGET == HWY_AVX2 && kHalves16 && to_row.has_zero;
+  constexpr Order kOrder = kInPlace    ? Order::kAsPacked
+                           : kHalves16 ? Order::kElements
+                                       : Order::kPackedOnce;
   V16 a, b;
-  if constexpr (kHalves16) {
+  if constexpr (kInPlace) {
+#if HWY_TARGET == HWY_AVX2
+    LoadBlocksApart(in, &a.raw, &b.raw);
+#endif
+  } else if constexpr (kHalves16) {
     a = Load(d, in);
     b = Load(d, in + kHalf);
   } else {

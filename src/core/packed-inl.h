@@ -115,12 +115,23 @@ HWY_INLINE __m256i LoadToBothBlocks(const std::byte* in) {
   return both;
 }
 
+// Two vectors with their blocks apart, which packing within blocks brings in order: one has the
+// first 16 bytes and the third, the other the second and the fourth. Each is loaded into the block
+// that it goes to, as lanes cross blocks at half the speed of other shuffles.
+HWY_INLINE void LoadBlocksApart(const std::byte* in, __m256i* a, __m256i* b) {
+  *a = _mm256_blend_epi32(Load(D8(), in).raw, LoadToBothBlocks(in + 32), 0xF0);
+  *b = _mm256_blend_epi32(LoadToBothBlocks(in + 16), Load(D8(), in + 32).raw, 0xF0);
+}
+
 // 32 codes of six bits, two in the upper twelve bits of each lane of 16, so placed that results of
-// kWidth bytes, which interleave within blocks, come out in order (Spread in interleave-inl.h).
-template <std::size_t kWidth = 1> HWY_INLINE __m256i LoadSixBitPairs(const std::byte* in) {
+// kWidth bytes, which interleave within blocks, come out in order (Spread in interleave-inl.h). The
+// last 16 bytes begin at kLast: one code to a byte, the second block's need not follow the first's.
+template <std::size_t kWidth = 1, std::size_t kLast = 8>
+HWY_INLINE __m256i LoadSixBitPairs(const std::byte* in) {
+  static_assert(kWidth == 1 || kLast == 8);
   // The first eight bytes and the last stand in one of these, those between in both, so that each
   // block takes its twelve without a permutation; then two to a lane so that neighbours share one.
-  const __m256i first = LoadToBothBlocks(in), last = LoadToBothBlocks(in + 8);
+  const __m256i first = LoadToBothBlocks(in), last = LoadToBothBlocks(in + kLast);
   __m256i shared;
   if constexpr (kWidth == 1) {
     shared = _mm256_shuffle_epi8(
@@ -219,13 +230,19 @@ template <int kBits> HWY_INLINE __m256i JoinInLanes(hn::VFromD<D8> codes) {
   if constexpr (kBits == 4) return pairs;
   return _mm256_madd_epi16(pairs, _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
 }
-// The lower three bytes of each lane of four at the beginning of each block, then of the vector.
-HWY_INLINE __m256i ThreeOfFour(__m256i lanes) {
-  return _mm256_shuffle_epi8(lanes, _mm256_broadcastsi128_si256(_mm_setr_epi8(
-                                        0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1)));
+// Codes of six bits, joined in fours, as the first twelve bytes of their blocks, of which the last
+// four stand there once more.
+HWY_INLINE __m256i BlocksOfTwelve(__m256i fours) {
+  return _mm256_shuffle_epi8(fours, _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                        0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 10, 12, 13, 14)));
 }
-HWY_INLINE __m256i BlocksOfTwelve(__m256i blocks) {
-  return _mm256_permutevar8x32_epi32(blocks, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
+// Two such blocks: the second store writes the end of what the first one has written again, so that
+// no lane crosses blocks.
+HWY_INLINE void StoreTwelves(__m256i blocks, std::byte* out) {
+  const __m128i first = _mm256_castsi256_si128(blocks);
+  const __m128i second = _mm_alignr_epi8(_mm256_extracti128_si256(blocks, 1), first, 12);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), first);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 8), second);
 }
 
 template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
@@ -238,9 +255,7 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
       const __m256i bytes = _mm256_packus_epi16(joined, joined);
       _mm_storeu_si128(to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08)));
     } else if constexpr (kBits == 6) {
-      const __m256i bytes = BlocksOfTwelve(ThreeOfFour(joined));
-      _mm_storeu_si128(to, _mm256_castsi256_si128(bytes));
-      _mm_storel_epi64(to + 1, _mm256_extracti128_si256(bytes, 1));
+      StoreTwelves(BlocksOfTwelve(joined), out);
     } else {
       static_assert(kBits == 2);
       const __m256i bytes =
@@ -251,29 +266,27 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
   }
 }
 
-// Two vectors.
+// Two vectors; of four bits with their blocks apart.
 template <int kBits>
 HWY_INLINE void StoreCodes(hn::VFromD<D8> low, hn::VFromD<D8> high, std::byte* out) {
   if constexpr (kBits == 8) {
     Store(low, D8(), out);
     Store(high, D8(), out + sizeof(low));
   } else {
-    const auto to = reinterpret_cast<__m256i*>(out);
     const __m256i a = JoinInLanes<kBits>(low), b = JoinInLanes<kBits>(high);
     if constexpr (kBits == 4) {
-      _mm256_storeu_si256(to, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xD8));
+      Store(hn::VFromD<D8>{_mm256_packus_epi16(a, b)}, D8(), out);
     } else if constexpr (kBits == 2) {
       const __m256i halves = _mm256_packus_epi32(a, b);
       const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(halves, halves),
                                                         _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_castsi256_si128(bytes));
     } else {
-      // The second vector's first eight bytes follow the first's 24, the rest stands below.
-      const __m256i first = BlocksOfTwelve(ThreeOfFour(a));
-      const __m256i second =
-          _mm256_permutevar8x32_epi32(ThreeOfFour(b), _mm256_setr_epi32(2, 4, 5, 6, 0, 0, 0, 1));
-      _mm256_storeu_si256(to, _mm256_blend_epi32(first, second, 0xC0));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 1), _mm256_castsi256_si128(second));
+      // What a block's store writes beyond it is overwritten by the next one.
+      const __m256i first = BlocksOfTwelve(a);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_castsi256_si128(first));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 12), _mm256_extracti128_si256(first, 1));
+      StoreTwelves(BlocksOfTwelve(b), out + 24);
     }
   }
 }

@@ -106,17 +106,20 @@ template <int kInBits, int kOutBits> class PackedLookup {
       return hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, bytes))), nibble);
     };
     if constexpr (kInBits == 4) {
-      const auto pairs = [&](std::size_t i) HWY_ATTR {
-        const V8 bytes = Load(d, in + i * HWY_MAX_BYTES);
+      const auto pairs = [&](V8 bytes) HWY_ATTR {
         return hn::Or(hn::TableLookupBytes(first_, hn::And(bytes, nibble)),
                       hn::TableLookupBytes(second_, upper(bytes)));
       };
       // Joined results of two bits are codes of four.
       constexpr int kJoined = kOutBits == 4 ? 8 : 4;
 #if HWY_TARGET == HWY_AVX2
-      if constexpr (kWholeVectors) return StoreCodes<kJoined>(pairs(0), pairs(1), out);
+      if constexpr (kWholeVectors) {
+        V8 low, high;
+        LoadBlocksApart(in, &low.raw, &high.raw);
+        return StoreCodes<kJoined>(pairs(low), pairs(high), out);
+      }
 #endif
-      StoreCodes<kJoined>(pairs(0), out);
+      StoreCodes<kJoined>(pairs(Load(d, in)), out);
 #if HWY_TARGET == HWY_AVX2
     } else {
       StoreSideBySide(in, first_, out);
@@ -185,11 +188,13 @@ template <int kOutBits> class PairsToCodes {
   V8 first_, second_;
 };
 
+HWY_INLINE V8 SixBitsOnTop(__m256i pairs) {
+  return V8{JoinBytes(_mm256_srli_epi16(pairs, 2), pairs)};
+}
 // 32 codes of six bits, each at the upper end of its byte, where a sign is a byte's own, spread
 // (interleave-inl.h) for results of kWidth bytes.
 template <std::size_t kWidth> HWY_INLINE V8 LoadSixBitsOnTop(const std::byte* in) {
-  const __m256i pairs = LoadSixBitPairs<(kWidth <= 4 ? kWidth : 1)>(in);
-  const V8 codes{JoinBytes(_mm256_srli_epi16(pairs, 2), pairs)};
+  const V8 codes = SixBitsOnTop(LoadSixBitPairs<(kWidth <= 4 ? kWidth : 1)>(in));
   if constexpr (kWidth <= 4) return codes;
   return Spread<kWidth>(codes);
 }

@@ -184,7 +184,14 @@ HWY_NOINLINE void FewRowsStage(const std::byte* in, std::byte* out, std::size_t 
   constexpr std::size_t kJoined = HWY_TARGET == HWY_AVX2 ? 2 : 1;
   const auto step = [&lookup](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
     V8 codes[kVectors], results[kVectors];
-    for (std::size_t i = 0; i < kVectors; ++i) codes[i] = Load(D8(), from + i * kCodes);
+#if HWY_TARGET == HWY_AVX2
+    if constexpr (kOutBits == 4) {
+      LoadBlocksApart(from, &codes[0].raw, &codes[1].raw);
+    } else
+#endif
+    {
+      for (std::size_t i = 0; i < kVectors; ++i) codes[i] = Load(D8(), from + i * kCodes);
+    }
     lookup.template operator()<kVectors>(codes, results);
     for (std::size_t i = 0; i < kVectors; i += kJoined) {
       std::byte* const here = to + i * kCodes * kOutBits / 8;
@@ -269,8 +276,12 @@ HWY_NOINLINE void SixBitsStage(const std::byte* in, std::byte* out, std::size_t 
     ForEachStep<6, 8, kCodes>(in, out, n, step);
   } else {
     const auto step = [&results](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
-      StoreCodes<kOutBits>(results(LoadSixBitsOnTop<1>(from)),
-                           results(LoadSixBitsOnTop<1>(from + 24)), to);
+      constexpr bool kApart = kOutBits == 4;  // the blocks, as StoreCodes asks for
+      constexpr std::size_t kSecond = kApart ? 12 : 24, kLast = kApart ? 20 : 8;
+      const auto look_up = [&results](const std::byte* codes) HWY_ATTR {
+        return results(SixBitsOnTop(LoadSixBitPairs<1, kLast>(codes)));
+      };
+      StoreCodes<kOutBits>(look_up(from), look_up(from + kSecond), to);
     };
     ForEachStep<6, kOutBits, 2 * kCodes>(in, out, n, step);
   }
