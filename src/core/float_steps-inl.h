@@ -268,12 +268,12 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   constexpr bool kSameExponents = kFrom == DataType::kFloat16 && to_row.exponent_bits == 5;
   constexpr bool kHalves16 =
       kFrom == DataType::kBfloat16 || (kFrom == DataType::kFloat16 && to_row.has_zero);
-  constexpr bool kInPlace = HWY_TARGET == HWY_AVX2 && kHalves16 && to_row.has_zero;
-  constexpr Order kOrder = kInPlace    ? Order::kAsPacked
+  constexpr bool kApart = HWY_TARGET == HWY_AVX2 && kHalves16 && to_row.has_zero;
+  constexpr Order kOrder = kApart      ? Order::kAsPacked
                            : kHalves16 ? Order::kElements
                                        : Order::kPackedOnce;
   V16 a, b;
-  if constexpr (kInPlace) {
+  if constexpr (kApart) {
 #if HWY_TARGET == HWY_AVX2
     LoadBlocksApart(in, &a.raw, &b.raw);
 #endif
