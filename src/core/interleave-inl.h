@@ -70,25 +70,21 @@ template <std::size_t kWidth> HWY_INLINE V8 Spread(V8 codes) {
 // A vector of codes so spread.
 template <int kBits, std::size_t kWidth> HWY_INLINE V8 LoadSpread(const std::byte* in) {
 #if HWY_TARGET == HWY_AVX2
-  constexpr std::size_t kPiece = 16 / kWidth, kOfByte = 8 / kBits;
-  if constexpr (kBits <= 4 && kPiece >= kOfByte) {
+  if constexpr (kBits == 4) {
     // Packed bytes move to the lanes of their codes before these are separated.
     alignas(32) static constexpr auto kFrom = [] {
+      constexpr std::size_t kPiece = 16 / kWidth;
       std::array<std::uint8_t, 32> from{};
       for (std::size_t at = 0; at < 32; ++at) {
         const std::size_t block = at / 16, vector = at % 16 / kPiece, j = at % kPiece;
         const std::size_t element = 32 / kWidth * vector + kPiece * block + j;
-        from[at] = static_cast<std::uint8_t>(at % kOfByte == 0 ? element / kOfByte : 0x80);
+        from[at] = static_cast<std::uint8_t>(at % 2 == 0 ? element / 2 : 0x80);
       }
       return from;
     }();
     const auto place = _mm256_load_si256(reinterpret_cast<const __m256i*>(kFrom.data()));
-    __m256i read;
-    if constexpr (kBits == 4) {
-      read = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
-    } else {
-      read = _mm256_broadcastq_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(in)));
-    }
+    const __m256i read =
+        _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
     return CodesOfBytes<kBits>(hn::VFromD<LaneOfByte<kBits>>{_mm256_shuffle_epi8(read, place)});
   }
   // Bytes read from elsewhere stand in the block that they go to: nothing crosses.

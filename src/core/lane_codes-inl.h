@@ -139,6 +139,12 @@ HWY_INLINE void ExtendStep(const std::byte* in, std::byte* out) {
   };
   each(std::make_index_sequence<kOutBits / 8>());
 }
+
+template <int kInBits, int kOutBits, Extension kExtension>
+void ExtendStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
+  constexpr std::size_t kElements = kLanesOf<std::uint8_t>;
+  ForEachStep<kInBits, kOutBits, kElements>(in, out, n, ExtendStep<kInBits, kOutBits, kExtension>);
+}
 #endif
 
 }  // namespace tensorcast::core::HWY_NAMESPACE

@@ -18,6 +18,7 @@
 #include "core/powers-inl.h"
 #include "core/products-inl.h"
 #include "core/stages-inl.h"
+#include "core/two_bits-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -484,11 +485,6 @@ template <int kInBits, int kOutBits>
 void LookUpInLanes(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, LaneLookup<kInBits, kOutBits>(*args.table));
 }
-#elif HWY_TARGET == HWY_AVX2
-template <int kInBits, int kOutBits, Extension kExtension>
-void ExtendStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
-  ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, ExtendStep<kInBits, kOutBits, kExtension>);
-}
 #endif
 
 #if HWY_TARGET == HWY_AVX2
@@ -559,15 +555,24 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
   return nullptr;
 }
 
+template <int kInBits, int kOutBits> Stage StageOfPair(const CodeTable& table) {
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kInBits == 2 && kOutBits >= 16) {
+    return StageOfTwoBits<kOutBits>(table);
+  } else
+#endif
+    return StageOfShape<kInBits, kOutBits>(table);
+}
+
 template <int kInBits> Stage StageOfWidth(int out_bits, const CodeTable& table) {
   switch (out_bits) {
-    case 2: return StageOfShape<kInBits, 2>(table);
-    case 4: return StageOfShape<kInBits, 4>(table);
-    case 6: return StageOfShape<kInBits, 6>(table);
-    case 8: return StageOfShape<kInBits, 8>(table);
-    case 16: return StageOfShape<kInBits, 16>(table);
-    case 32: return StageOfShape<kInBits, 32>(table);
-    case 64: return StageOfShape<kInBits, 64>(table);
+    case 2: return StageOfPair<kInBits, 2>(table);
+    case 4: return StageOfPair<kInBits, 4>(table);
+    case 6: return StageOfPair<kInBits, 6>(table);
+    case 8: return StageOfPair<kInBits, 8>(table);
+    case 16: return StageOfPair<kInBits, 16>(table);
+    case 32: return StageOfPair<kInBits, 32>(table);
+    case 64: return StageOfPair<kInBits, 64>(table);
     default: return nullptr;
   }
 }
