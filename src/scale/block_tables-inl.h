@@ -75,19 +75,6 @@ HWY_INLINE void LookUpSixteens(const Rows& rows, __m256i codes, std::byte* lower
   StoreWhole(upper, _mm256_permute2x128_si256(a, b, 0x31));
 }
 
-// Some runs of 256 values, and the factors and offsets of their cells.
-constexpr std::size_t kRuns = 8;
-struct alignas(32) CellScales {
-  float factors[16 * kRuns], offsets[16 * kRuns];
-};
-struct CodeRuns {
-  const std::uint8_t* codes;  // of the first run
-  std::size_t bytes;          // from one run to the next
-  std::size_t n;
-};
-
-// ------------------------------------------------------------- four bits, two cells of 32 at once
-
 // The sixteen numbers that codes stand for, in the order in which TablesOfTwo takes them.
 struct SixteenCodes {
   alignas(32) float fours[4][8];   // number k of lane i, and of lane i + 4, is the code 4 i + k
@@ -101,6 +88,20 @@ struct SixteenCodes {
     return of;
   }
 };
+
+// Some runs of 256 values, and the factors and offsets of their cells.
+constexpr std::size_t kRuns = 8;
+struct alignas(32) CellScales {
+  float factors[16 * kRuns], offsets[16 * kRuns];
+  const SixteenCodes* numbers;  // of codes of four bits
+};
+struct CodeRuns {
+  const std::uint8_t* codes;  // of the first run
+  std::size_t bytes;          // from one run to the next
+  std::size_t n;
+};
+
+// ------------------------------------------------------------- four bits, two cells of 32 at once
 
 // The tables of two cells, each in a half.
 template <bool kBfloat16> class TablesOfTwo {
@@ -139,33 +140,32 @@ template <bool kBfloat16> class TablesOfTwo {
 // blocks of 256; else each cell has sixteen bytes, the lower halves first, cell_bytes after those
 // of the one before.
 template <bool kBfloat16, bool kShareBytes>
-HWY_NOINLINE void LookUpNibbleRuns(const SixteenCodes& numbers, const CellScales& scales,
-                                   const CodeRuns runs, std::size_t cell_bytes, std::byte* out) {
-  const TablesOfTwo<kBfloat16> tables(numbers);
+HWY_NOINLINE void LookUpNibbleRuns(const CellScales& scales, const CodeRuns runs,
+                                   std::size_t cell_bytes, std::byte* out) {
+  const TablesOfTwo<kBfloat16> tables(*scales.numbers);
   const float *factors = scales.factors, *offsets = scales.offsets;
   const __m256i low_bits = SetBytes(0xF);
-  for (std::size_t run = 0; run < runs.n; ++run) {
-    const std::uint8_t* codes = runs.codes + run * runs.bytes;
-    for (int pair = 0; pair < 4; ++pair) {
-      const Rows rows = tables.Of(factors, offsets);
-      __m256i first, second;
-      if constexpr (kShareBytes) {
-        const __m256i shifts = _mm256_setr_epi64x(0, 0, 4, 4);
-        first = _mm256_srlv_epi64(LoadRow(codes), shifts);
-        second = _mm256_srlv_epi64(LoadRow(codes + 16), shifts);
-        codes += 32;
-      } else {
-        const auto* const other = reinterpret_cast<const __m128i*>(codes + cell_bytes);
-        first = _mm256_inserti128_si256(LoadRow(codes), _mm_loadu_si128(other), 1);
-        second = _mm256_srli_epi16(first, 4);
-        codes += 2 * cell_bytes;
-      }
-      LookUpSixteens(rows, _mm256_and_si256(first, low_bits), out, out + 64);
-      LookUpSixteens(rows, _mm256_and_si256(second, low_bits), out + 32, out + 96);
-      factors += 2;
-      offsets += 2;
-      out += 128;
+  const std::uint8_t* codes = runs.codes;
+  const std::size_t of_pair = kShareBytes ? 32 : 2 * cell_bytes;
+  const std::size_t of_rest = runs.bytes - 4 * of_pair;
+  for (std::size_t pair = 0; pair < 4 * runs.n; ++pair) {
+    const Rows rows = tables.Of(factors, offsets);
+    __m256i first, second;
+    if constexpr (kShareBytes) {
+      const __m256i shifts = _mm256_setr_epi64x(0, 0, 4, 4);
+      first = _mm256_srlv_epi64(LoadRow(codes), shifts);
+      second = _mm256_srlv_epi64(LoadRow(codes + 16), shifts);
+    } else {
+      const auto* const other = reinterpret_cast<const __m128i*>(codes + cell_bytes);
+      first = _mm256_inserti128_si256(LoadRow(codes), _mm_loadu_si128(other), 1);
+      second = _mm256_srli_epi16(first, 4);
     }
+    LookUpSixteens(rows, _mm256_and_si256(first, low_bits), out, out + 64);
+    LookUpSixteens(rows, _mm256_and_si256(second, low_bits), out + 32, out + 96);
+    codes += pair % 4 == 3 ? of_pair + of_rest : of_pair;
+    factors += 2;
+    offsets += 2;
+    out += 128;
   }
 }
 
@@ -243,10 +243,9 @@ HWY_INLINE void LookUpRuns(const CellScales& scales, const CodeRuns runs, std::b
   } else if constexpr (std::is_same_v<Type, formulas::Q3_K>) {
     LookUpThreeBitRuns<kBfloat16>(scales, runs, out);
   } else {
-    static constexpr SixteenCodes kNumbers = SixteenCodes::Of(&Type::NumberOf);
     constexpr bool kShareBytes = std::is_same_v<Type, formulas::Q4_K>;
     constexpr std::size_t kCellBytes = Type::kValues == 32 ? Type::kBytes : 16;
-    LookUpNibbleRuns<kBfloat16, kShareBytes>(kNumbers, scales, runs, kCellBytes, out);
+    LookUpNibbleRuns<kBfloat16, kShareBytes>(scales, runs, kCellBytes, out);
   }
 }
 
@@ -276,6 +275,10 @@ std::size_t LookUpBlocks(const std::byte* blocks, std::size_t n, bool is_bfloat1
   constexpr std::size_t kCells = Type::kValues / Type::kCell;
   const auto* b = reinterpret_cast<const std::uint8_t*>(blocks);
   CellScales scales;
+  if constexpr (requires { &Type::NumberOf; }) {
+    static constexpr SixteenCodes kNumbers = SixteenCodes::Of(&Type::NumberOf);
+    scales.numbers = &kNumbers;
+  }
   if constexpr (!formulas::kIsSum<Type>) {
     for (float& offset : scales.offsets) offset = kNoOffset;
   }
