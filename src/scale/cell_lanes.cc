@@ -15,6 +15,7 @@
 #include "hwy/highway.h"
 
 #if HWY_TARGET != HWY_SCALAR
+#include "scale/block_tables-inl.h"
 #include "scale/byte_look_up-inl.h"
 #include "scale/code_steps-inl.h"
 #include "scale/error_lanes-inl.h"
@@ -236,6 +237,14 @@ constexpr auto kUnpack = formulas::RowsOf([]<class Type>(std::string_view) -> Un
     return nullptr;
   }
 });
+constexpr auto kLookUpBlocks =
+    formulas::RowsOf([]<class Type>(std::string_view) -> CellLanes::LookUpBlocks {
+      if constexpr (requires { Type::kCodes; }) {
+        return &LookUpBlocks<Type>;
+      } else {
+        return nullptr;
+      }
+    });
 #endif
 
 // ---------------------------------------------------------------------------------- transposition
@@ -344,6 +353,7 @@ const CellLanes* TargetLanes() {
     filled.scale_integers = &ScaleIntegers;
     filled.are_float_sums = &FloatSums;
     filled.unpack = kUnpack.data();
+    filled.look_up_blocks = kLookUpBlocks.data();
     filled.find_steps = &FindSteps;
     filled.encode_by_steps = &EncodeBySteps;
     filled.encode_under_powers = &EncodeUnderPowers;

@@ -153,6 +153,11 @@ struct CellLanes {
   // Beside it AreFloatSums, and by row of AllGgufBlocks() what its integers are; null: it has none.
   bool (*are_float_sums)(const float* factors, const float* offsets, std::size_t n, float most);
   const UnpackBlocks* unpack;
+  // By the same rows: the values of the first of n blocks, rounded once to bfloat16 or float16, and
+  // how many blocks they are; no more where sums may not be float32s. Null: there are no tables.
+  using LookUpBlocks = std::size_t (*)(const std::byte* blocks, std::size_t n, bool is_bfloat16,
+                                       std::byte* out);
+  const LookUpBlocks* look_up_blocks;
   // Quotients of float32, or of bfloat16: x[i] * its cell's factor, where that is far from a tie,
   // the factor being the nearest float32 to numerator / divisor; else what x[i] * numerator /
   // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.

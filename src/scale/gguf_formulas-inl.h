@@ -112,9 +112,12 @@ struct Q4_0 {
   static constexpr int kValues = 32, kBytes = 18, kCell = 32;
   static constexpr int kScales[] = {0};
   static constexpr CodeRange kRange = CodeRange::kInt4;
+  static constexpr int kCodes = 2;
+  static constexpr float NumberOf(int code) { return static_cast<float>(code - 8); }
+  static void Scales(const Byte* b, float* factors, float*) { factors[0] = Half(b); }
   static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
-    to.factors[0] = Half(b);
-    Nibbles32<8>(b + 2, to.codes);
+    Scales(b, to.factors, to.offsets);
+    Nibbles32<8>(b + kCodes, to.codes);
   }
 };
 
@@ -122,11 +125,15 @@ struct Q4_1 {
   static constexpr int kValues = 32, kBytes = 20, kCell = 32;
   static constexpr int kScales[] = {0, 2};
   static constexpr CodeRange kRange = CodeRange::kUint4;
-  static constexpr int kMostOfSum = 15;
+  static constexpr int kMostOfSum = 15, kMostScale = 1, kCodes = 4;
+  static constexpr float NumberOf(int code) { return static_cast<float>(code); }
+  static void Scales(const Byte* b, float* factors, float* offsets) {
+    factors[0] = Half(b);
+    offsets[0] = Half(b + 2);
+  }
   static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
-    to.factors[0] = Half(b);
-    to.offsets[0] = Half(b + 2);
-    Nibbles32<0>(b + 4, to.codes);
+    Scales(b, to.factors, to.offsets);
+    Nibbles32<0>(b + kCodes, to.codes);
   }
 };
 
@@ -165,16 +172,19 @@ struct Q2_K {
   static constexpr int kValues = 256, kBytes = 84, kCell = 16;
   static constexpr int kScales[] = {80, 82};
   static constexpr CodeRange kRange = CodeRange::kUint4;
-  static constexpr int kMostOfSum = 3;
-  static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
+  static constexpr int kMostOfSum = 3, kMostScale = 15, kCodes = 16;
+  static void Scales(const Byte* b, float* factors, float* offsets) {
     const float d = Half(b + 80), least = Half(b + 82);
     std::int8_t scales[16], minima[16];
     for (int k = 0; k < 16; ++k) scales[k] = static_cast<std::int8_t>(b[k] & 15);
     for (int k = 0; k < 16; ++k) minima[k] = static_cast<std::int8_t>(b[k] >> 4);
-    ScaleScales<16>(scales, d, to.factors);
-    ScaleScales<16>(minima, -least, to.offsets);
+    ScaleScales<16>(scales, d, factors);
+    ScaleScales<16>(minima, -least, offsets);
+  }
+  static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
+    Scales(b, to.factors, to.offsets);
     ForEachConstant<8>([&](auto k) HWY_ATTR {
-      const Byte* const from = b + 16 + 32 * (k / 4);
+      const Byte* const from = b + kCodes + 32 * (k / 4);
       for (int l = 0; l < 32; ++l) {
         to.codes[32 * k + l] = static_cast<std::int8_t>(from[l] >> 2 * (k % 4) & 3);
       }
@@ -186,18 +196,29 @@ struct Q3_K {
   static constexpr int kValues = 256, kBytes = 110, kCell = 16;
   static constexpr int kScales[] = {108};
   static constexpr CodeRange kRange = CodeRange::kInt4;
-  static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
-    const float d = Half(b + 108);
-    const Byte* const stored = b + 96;
-    std::int8_t scales[16];
-    for (int k = 0; k < 16; ++k) {
-      const int low = k < 8 ? stored[k] & 15 : stored[k - 8] >> 4;
-      const int high = stored[8 + k % 4] >> 2 * (k / 4) & 3;
-      scales[k] = static_cast<std::int8_t>((low | high << 4) - 32);
+  static constexpr int kCodes = 32;
+  // Eight scales at once: of four bits, and two that stand apart. Less 32 they have their sixth
+  // bit, the other way round, as a sign.
+  static void Scales(const Byte* b, float* factors, float*) {
+    constexpr std::uint64_t kEach = 0x0101010101010101;
+    std::uint64_t low, eight[2];
+    std::uint32_t high;
+    std::memcpy(&low, b + 96, sizeof(low));
+    std::memcpy(&high, b + 104, sizeof(high));
+    for (int k = 0; k < 2; ++k) {
+      const std::uint64_t tops = high >> 4 * k | std::uint64_t{high >> (4 * k + 2)} << 32;
+      const std::uint64_t six = (low >> 4 * k & 15 * kEach) | (tops & 3 * kEach) << 4;
+      const std::uint64_t less = six ^ 32 * kEach;
+      eight[k] = less | (less & 32 * kEach) * 6;
     }
-    ScaleScales<16>(scales, d, to.factors);
+    std::int8_t scales[16];
+    std::memcpy(scales, eight, sizeof(scales));
+    ScaleScales<16>(scales, Half(b + 108), factors);
+  }
+  static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
+    Scales(b, to.factors, to.offsets);
     ForEachConstant<8>([&](auto k) HWY_ATTR {
-      const Byte* const from = b + 32 + 32 * (k / 4);
+      const Byte* const from = b + kCodes + 32 * (k / 4);
       for (int l = 0; l < 32; ++l) {
         const int code = ((from[l] >> 2 * (k % 4) & 3) | (b[l] >> k & 1) << 2) - 4;
         to.codes[32 * k + l] = static_cast<std::int8_t>(code);
@@ -207,7 +228,7 @@ struct Q3_K {
 };
 
 // Scales and minima of six bits, of eight groups of 32, in twelve bytes: four at once.
-inline void SixBits(const Byte* b, float d, float least, Cells to) {
+inline void SixBits(const Byte* b, float d, float least, float* factors, float* offsets) {
   constexpr std::uint32_t kLowFour = 0x0F0F0F0F, kSix = 0x3F3F3F3F, kTopTwo = 0x30303030;
   std::uint32_t words[3];
   std::memcpy(words, b, sizeof(words));
@@ -218,19 +239,23 @@ inline void SixBits(const Byte* b, float d, float least, Cells to) {
   std::int8_t scale[8], minimum[8];
   std::memcpy(scale, scales, sizeof(scale));
   std::memcpy(minimum, minima, sizeof(minimum));
-  ScaleScales<8>(scale, d, to.factors);
-  ScaleScales<8>(minimum, -least, to.offsets);
+  ScaleScales<8>(scale, d, factors);
+  ScaleScales<8>(minimum, -least, offsets);
 }
 
 struct Q4_K {
   static constexpr int kValues = 256, kBytes = 144, kCell = 32;
   static constexpr int kScales[] = {0, 2};
   static constexpr CodeRange kRange = CodeRange::kUint4;
-  static constexpr int kMostOfSum = 15;
+  static constexpr int kMostOfSum = 15, kMostScale = 63, kCodes = 16;
+  static constexpr float NumberOf(int code) { return static_cast<float>(code); }
+  static void Scales(const Byte* b, float* factors, float* offsets) {
+    SixBits(b + 4, Half(b), Half(b + 2), factors, offsets);
+  }
   static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
-    SixBits(b + 4, Half(b), Half(b + 2), to);
+    Scales(b, to.factors, to.offsets);
     for (int k = 0; k < 4; ++k) {
-      const Byte* const from = b + 16 + 32 * k;
+      const Byte* const from = b + kCodes + 32 * k;
       std::int8_t* const codes = to.codes + 64 * k;
       for (int l = 0; l < 32; ++l) codes[l] = static_cast<std::int8_t>(from[l] & 15);
       for (int l = 0; l < 32; ++l) codes[32 + l] = static_cast<std::int8_t>(from[l] >> 4);
@@ -243,7 +268,7 @@ struct Q5_K {
   static constexpr int kScales[] = {0, 2};
   static constexpr int kMostOfSum = 31;
   static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
-    SixBits(b + 4, Half(b), Half(b + 2), to);
+    SixBits(b + 4, Half(b), Half(b + 2), to.factors, to.offsets);
     ForEachConstant<8>([&](auto k) HWY_ATTR {
       const Byte *const from = b + 48 + 32 * (k / 2), *const tops = b + 16;
       for (int l = 0; l < 32; ++l) {
@@ -305,23 +330,33 @@ template <int kHalf, class T> void ScaleE2M1(const Byte* codes, T scale, T* valu
 struct IQ4_NL {
   static constexpr int kValues = 32, kBytes = 18, kCell = 32;
   static constexpr int kScales[] = {0};
+  static constexpr int kCodes = 2;
+  static constexpr float NumberOf(int code) { return kNonLinear[code]; }
+  static void Scales(const Byte* b, float* factors, float*) { factors[0] = Half(b); }
   static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
-    to.factors[0] = Half(b);
-    LookUpNibbles<16>(b + 2, kNonLinear, to.codes);
+    Scales(b, to.factors, to.offsets);
+    LookUpNibbles<16>(b + kCodes, kNonLinear, to.codes);
   }
 };
 
 struct IQ4_XS {
   static constexpr int kValues = 256, kBytes = 136, kCell = 32;
   static constexpr int kScales[] = {0};
-  static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
-    const float d = Half(b);
+  static constexpr int kCodes = 8;
+  static constexpr float NumberOf(int code) { return kNonLinear[code]; }
+  static void Scales(const Byte* b, float* factors, float*) {
     const unsigned high = TwoBytes(b + 2);
-    for (int k = 0; k < 8; ++k) {
+    std::int8_t scales[8];
+    ForEachConstant<8>([&](auto k) HWY_ATTR {
       const int low = b[4 + k / 2] >> 4 * (k % 2) & 15;
-      const int scale = (low | static_cast<int>(high >> 2 * k & 3) << 4) - 32;
-      to.factors[k] = d * static_cast<float>(scale);
-      LookUpNibbles<16>(b + 8 + 16 * k, kNonLinear, to.codes + 32 * k);
+      scales[k] = static_cast<std::int8_t>((low | static_cast<int>(high >> 2 * k & 3) << 4) - 32);
+    });
+    ScaleScales<8>(scales, Half(b), factors);
+  }
+  static void Unpack(const Byte* HWY_RESTRICT b, Cells to) {
+    Scales(b, to.factors, to.offsets);
+    for (int k = 0; k < 8; ++k) {
+      LookUpNibbles<16>(b + kCodes + 16 * k, kNonLinear, to.codes + 32 * k);
     }
   }
 };

@@ -128,17 +128,27 @@ class GgufPart final : public PackedWeight::Part {
     if (blocks_.cell == 0 || !scales_.empty() || has_odd_scales_) return false;
     const CellLanes* const lanes = LanesOfIntegers(plan);
     if (lanes == nullptr) return false;
-    const UnpackBlocks unpack = lanes->unpack[&blocks_ - AllGgufBlocks().data()];
+    const auto row = &blocks_ - AllGgufBlocks().data();
+    const UnpackBlocks unpack = lanes->unpack[row];
     const auto bytes = static_cast<std::size_t>(FindType(plan.to())->bits) / 8;
+    const auto look_up = bytes == 2 ? lanes->look_up_blocks[row] : nullptr;
     const auto log2_cell = static_cast<unsigned>(std::countr_zero(blocks_.cell));
     alignas(64) std::array<std::int8_t, kUnpacked> codes;
     std::array<float, kUnpacked / kLeastCell> factors, offsets;
     for (std::uint64_t at = first - begin_; !out.empty();) {
+      const std::byte* const block = bytes_.data() + at / blocks_.values * blocks_.bytes;
       const auto skipped = static_cast<std::size_t>(at % blocks_.values);
+      if (look_up != nullptr && skipped == 0) {
+        const std::size_t n =
+            blocks_.values * look_up(block, out.size() / bytes / blocks_.values,
+                                     plan.to() == DataType::kBfloat16, out.data());
+        at += n;
+        out = out.subspan(n * bytes);
+        if (n != 0) continue;
+      }
       const std::size_t n = std::min(kUnpacked - skipped, out.size() / bytes);
       const std::size_t count = (skipped + n + blocks_.values - 1) / blocks_.values;
-      unpack(bytes_.data() + at / blocks_.values * blocks_.bytes, count, codes.data(),
-             factors.data(), offsets.data());
+      unpack(block, count, codes.data(), factors.data(), offsets.data());
       const auto some = out.first(n * bytes);
       if (blocks_.most_of_sum == 0 ||
           lanes->are_float_sums(factors.data(), offsets.data(),

@@ -133,6 +133,56 @@ TEST(GgufWeight, CastsOfEveryTargetAreOfTheExactValues) {
   }
 }
 
+// Sums of products of two scales whose exponents are any number apart: those that float32 holds,
+// and those that it does not.
+TEST(GgufWeight, SumsOfScalesFarApartAreRoundedOnce) {
+  constexpr std::uint64_t kCount = 2048;
+  std::mt19937_64 random(8);
+  for (const char* const type : {"Q4_1", "Q4_K", "Q2_K"}) {
+    const GgufBlocks& blocks = *FindGgufBlocks(type);
+    std::vector<std::size_t> scales;  // their upper bytes
+    for (std::size_t at = 0; at < blocks.bytes; ++at) {
+      std::vector<std::byte> one(blocks.bytes);
+      one[at] = std::byte{0x7C};
+      if (blocks.odd_scale(one.data()) != OddScale::kNone) scales.push_back(at);
+    }
+    ASSERT_EQ(scales.size(), 2U);
+    for (int exponent = 0; exponent < 31; ++exponent) {
+      for (const int other : {0, 1, 15, 30}) {
+        std::vector<std::byte> bytes(static_cast<std::size_t>(kCount / blocks.values) *
+                                     blocks.bytes);
+        for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+        for (std::size_t i = 0; i < bytes.size(); i += blocks.bytes) {
+          const auto upper = [&](int bits) {
+            return static_cast<std::byte>(bits << 2 | static_cast<int>(random() % 4) |
+                                          static_cast<int>(random() % 8 == 0) << 7);
+          };
+          bytes[i + scales[0]] = upper(exponent);
+          bytes[i + scales[1]] = upper(other);
+        }
+        const Memory memory({bytes});
+        const auto weight = MakeGgufWeight(blocks, {0, kCount});
+        const HeldParts parts(memory);
+        std::vector<double> exact(kCount);
+        parts.Read(*weight, 0, Rounding::kOdd, exact);
+        for (const DataType to : {DataType::kBfloat16, DataType::kFloat16}) {
+          CastPlan scalar;
+          ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &scalar, Target::kScalar).ok());
+          std::vector<std::byte> expected(2 * kCount), out(2 * kCount);
+          ASSERT_TRUE(scalar.Run(std::as_bytes(std::span(exact)), 0, expected, 0, kCount).ok());
+          for (const Target target : Targets()) {
+            CastPlan plan;
+            ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &plan, target).ok());
+            parts.Cast(*weight, plan, 0, out);
+            ASSERT_EQ(out, expected) << type << " to " << TypeName(to) << ", " << exponent
+                                     << " and " << other << ", " << TargetName(target);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(GgufWeight, EachMatrixByItsScale) {
   const GgufBlocks& blocks = *FindGgufBlocks("NVFP4");
   constexpr std::uint64_t kExperts = 5, kOfExpert = 3 * 7 * 64, kCount = kExperts * kOfExpert;
