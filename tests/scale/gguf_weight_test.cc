@@ -183,6 +183,68 @@ TEST(GgufWeight, SumsOfScalesFarApartAreRoundedOnce) {
   }
 }
 
+// Sums q d + m of Q4_1 that are rounded to another bfloat16 where they become float32s before: with
+// exponents of d and m so far apart that a sum has 25 bits and more.
+TEST(GgufWeight, SumsThatFloat32RoundsToTiesAreRoundedOnce) {
+  const auto upper = [](std::int64_t value) {
+    // Bits of bfloat16, of a positive integer below 2^53, and whether it is rounded to nearest.
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+  };
+  const auto once = [&](std::int64_t value) {
+    // The last bit of a float32 says whether anything was cut off.
+    const int cut =
+        std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))) - 24);
+    const std::int64_t kept = value >> cut;
+    return upper((kept | static_cast<int>(kept << cut != value)) << cut);
+  };
+  const GgufBlocks& blocks = *FindGgufBlocks("Q4_1");
+  std::vector<std::byte> bytes;
+  std::size_t found = 0;
+  for (int apart = 8; apart <= 13; ++apart) {
+    for (int q = 1; q <= 15; ++q) {
+      for (int d = 1024; d < 2048; ++d) {
+        for (const int m : {1024, 1025, 1026, 1535, 1537, 2046, 2047, -1025, -1537, -2047}) {
+          const std::int64_t sum = (std::int64_t{q} * d << apart) + m;
+          if (once(sum) == upper(sum)) continue;
+          ++found;
+          // Float16s of exponents 1 and 1 + apart.
+          const int halves[] = {(1 + apart) << 10 | (d & 1023),
+                                (m < 0 ? 1 << 15 : 0) | 1 << 10 | (std::abs(m) & 1023)};
+          for (const int half : halves) {
+            bytes.push_back(static_cast<std::byte>(half & 0xFF));
+            bytes.push_back(static_cast<std::byte>(half >> 8));
+          }
+          bytes.insert(bytes.end(), 16, static_cast<std::byte>(q | q << 4));
+        }
+      }
+    }
+    // Whole runs of 256 values.
+    while (bytes.size() % (8 * blocks.bytes) != 0) {
+      bytes.insert(bytes.end(), bytes.end() - static_cast<std::ptrdiff_t>(blocks.bytes),
+                   bytes.end());
+    }
+  }
+  ASSERT_GT(found, 100U);
+  const std::size_t count = bytes.size() / blocks.bytes * blocks.values;
+  const Memory memory({bytes});
+  const auto weight = MakeGgufWeight(blocks, {0, count});
+  const HeldParts parts(memory);
+  std::vector<double> exact(count);
+  parts.Read(*weight, 0, Rounding::kOdd, exact);
+  CastPlan scalar;
+  ASSERT_TRUE(
+      CastPlan::Bind(DataType::kFloat64, DataType::kBfloat16, {}, &scalar, Target::kScalar).ok());
+  std::vector<std::byte> expected(2 * count), out(2 * count);
+  ASSERT_TRUE(scalar.Run(std::as_bytes(std::span(exact)), 0, expected, 0, count).ok());
+  for (const Target target : Targets()) {
+    CastPlan plan;
+    ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, DataType::kBfloat16, {}, &plan, target).ok());
+    parts.Cast(*weight, plan, 0, out);
+    ASSERT_EQ(out, expected) << TargetName(target);
+  }
+}
+
 TEST(GgufWeight, EachMatrixByItsScale) {
   const GgufBlocks& blocks = *FindGgufBlocks("NVFP4");
   constexpr std::uint64_t kExperts = 5, kOfExpert = 3 * 7 * 64, kCount = kExperts * kOfExpert;
