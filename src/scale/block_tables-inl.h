@@ -38,7 +38,7 @@ struct Rows {
 };
 
 // Of values of 16 bits at even places and at odd ones.
-HWY_INLINE Rows RowsOf(__m256i even, __m256i odd) {
+HWY_INLINE Rows BytesOf(__m256i even, __m256i odd) {
   const __m256i at_odd = _mm256_set1_epi16(static_cast<short>(0xFF00));
   return {_mm256_blendv_epi8(even, _mm256_slli_epi16(odd, 8), at_odd),
           _mm256_blendv_epi8(_mm256_srli_epi16(even, 8), odd, at_odd)};
@@ -61,7 +61,7 @@ HWY_INLINE Rows ValuesOf(const Number& number, __m256 factor, __m256 offset) {
                                      _mm_unpackhi_epi16(halves_a, halves_b), 1);
     }
   };
-  return RowsOf(two(0), two(1));
+  return BytesOf(two(0), two(1));
 }
 
 // Sixteen codes of one cell in the lower half, and of another in the upper one, each by its half of
@@ -89,7 +89,8 @@ struct SixteenCodes {
   }
 };
 
-// Some runs of 256 values, and the factors and offsets of their cells.
+// Some runs of 256 values, and the factors and offsets of their cells. As many values are unpacked
+// at once (gguf_weight.cc) where these are refused.
 constexpr std::size_t kRuns = 8;
 struct alignas(32) CellScales {
   float factors[16 * kRuns], offsets[16 * kRuns];
@@ -120,14 +121,13 @@ template <bool kBfloat16> class TablesOfTwo {
                             two(offsets));
     } else {
       const auto two = [&](int k) HWY_ATTR {
-        const auto one = [&](int cell) HWY_ATTR {
-          const __m256 sums = _mm256_fmadd_ps(numbers_[k], _mm256_broadcast_ss(factors + cell),
-                                              _mm256_broadcast_ss(offsets + cell));
-          return _mm256_cvtps_ph(sums, kNearestHalf);
+        const auto sums = [&](int cell) HWY_ATTR {
+          return _mm256_fmadd_ps(numbers_[k], _mm256_broadcast_ss(factors + cell),
+                                 _mm256_broadcast_ss(offsets + cell));
         };
-        return _mm256_inserti128_si256(_mm256_castsi128_si256(one(0)), one(1), 1);
+        return RoundedHalves<false>(sums(0), sums(1));
       };
-      return RowsOf(two(0), two(1));
+      return BytesOf(two(0), two(1));
     }
   }
 
@@ -171,7 +171,7 @@ HWY_NOINLINE void LookUpNibbleRuns(const CellScales& scales, const CodeRuns runs
 
 // ----------------------------------------------- two and three bits, eight cells of 16 at once
 
-// Numbers from one on, the same in all lanes.
+// The number k after kFrom, the same in all lanes.
 template <int kFrom> HWY_INLINE __m256 NumberFrom(int k) {
   return _mm256_set1_ps(static_cast<float>(kFrom + k));
 }
@@ -243,6 +243,8 @@ HWY_INLINE void LookUpRuns(const CellScales& scales, const CodeRuns runs, std::b
   } else if constexpr (std::is_same_v<Type, formulas::Q3_K>) {
     LookUpThreeBitRuns<kBfloat16>(scales, runs, out);
   } else {
+    static_assert(
+        requires { &Type::NumberOf; }, "a type whose nibbles are looked up");
     constexpr bool kShareBytes = std::is_same_v<Type, formulas::Q4_K>;
     constexpr std::size_t kCellBytes = Type::kValues == 32 ? Type::kBytes : 16;
     LookUpNibbleRuns<kBfloat16, kShareBytes>(scales, runs, kCellBytes, out);
@@ -256,6 +258,9 @@ constexpr int MostApart(int shifted, int other) {
   while ((shifted << (most + 1)) + other < 1 << (24 - 11)) ++most;
   return most;
 }
+static_assert(MostApart(15 * 63, 63) == 3 && MostApart(63, 15 * 63) == 6, "Q4_K");
+static_assert(MostApart(3 * 15, 15) == 7 && MostApart(15, 3 * 15) == 9, "Q2_K");
+static_assert(MostApart(15, 1) == 9 && MostApart(1, 15) == 12, "Q4_1");
 
 // Whether all sums of a block are float32s, by the exponents of its scales alone.
 template <class Type> HWY_INLINE bool AreFloatSumsOf(const std::uint8_t* block) {

@@ -108,6 +108,10 @@ template <int kSubtracted> void FiveBits32(const Byte* high, const Byte* from, s
   }
 }
 
+// Types with kCodes, where their codes begin, are looked up in their blocks (block_tables-inl.h):
+// Scales makes a block's factors and offsets, NumberOf what a nibble stands for, and where values
+// are sums kMostOfSum and kMostScale are the largest code and the largest integer that a scale is
+// times.
 struct Q4_0 {
   static constexpr int kValues = 32, kBytes = 18, kCell = 32;
   static constexpr int kScales[] = {0};
@@ -197,8 +201,8 @@ struct Q3_K {
   static constexpr int kScales[] = {108};
   static constexpr CodeRange kRange = CodeRange::kInt4;
   static constexpr int kCodes = 32;
-  // Eight scales at once: of four bits, and two that stand apart. Less 32 they have their sixth
-  // bit, the other way round, as a sign.
+  // Eight scales at once: of four bits, and two that stand apart. x - 32 as a byte is x with its
+  // sixth bit inverted, and the two above it like that bit.
   static void Scales(const Byte* b, float* factors, float*) {
     constexpr std::uint64_t kEach = 0x0101010101010101;
     std::uint64_t low, eight[2];

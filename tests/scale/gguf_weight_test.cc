@@ -133,6 +133,33 @@ TEST(GgufWeight, CastsOfEveryTargetAreOfTheExactValues) {
   }
 }
 
+// Expects every target's casts of all values to be those of the exact ones.
+void ExpectRoundedOnce(const GgufBlocks& blocks, const std::vector<std::byte>& bytes, DataType to) {
+  const std::uint64_t count = bytes.size() / blocks.bytes * blocks.values;
+  const Memory memory({bytes});
+  const auto weight = MakeGgufWeight(blocks, {0, count});
+  const HeldParts parts(memory);
+  std::vector<double> exact(static_cast<std::size_t>(count));
+  parts.Read(*weight, 0, Rounding::kOdd, exact);
+  CastPlan scalar;
+  ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &scalar, Target::kScalar).ok());
+  std::vector<std::byte> expected(2 * exact.size()), out(2 * exact.size());
+  ASSERT_TRUE(scalar.Run(std::as_bytes(std::span(exact)), 0, expected, 0, exact.size()).ok());
+  for (const Target target : Targets()) {
+    CastPlan plan;
+    ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &plan, target).ok());
+    parts.Cast(*weight, plan, 0, out);
+    ASSERT_EQ(out, expected) << blocks.type << " to " << TypeName(to) << ", " << TargetName(target);
+  }
+}
+
+// A float16: an integer of 11 bits times the last place of an exponent.
+void PutHalf(int integer, int exponent, std::vector<std::byte>* bytes) {
+  const int half = (integer < 0 ? 1 << 15 : 0) | exponent << 10 | (std::abs(integer) & 1023);
+  bytes->push_back(static_cast<std::byte>(half & 0xFF));
+  bytes->push_back(static_cast<std::byte>(half >> 8));
+}
+
 // Sums of products of two scales whose exponents are any number apart: those that float32 holds,
 // and those that it does not.
 TEST(GgufWeight, SumsOfScalesFarApartAreRoundedOnce) {
@@ -149,6 +176,7 @@ TEST(GgufWeight, SumsOfScalesFarApartAreRoundedOnce) {
     ASSERT_EQ(scales.size(), 2U);
     for (int exponent = 0; exponent < 31; ++exponent) {
       for (const int other : {0, 1, 15, 30}) {
+        SCOPED_TRACE(std::to_string(exponent) + " and " + std::to_string(other));
         std::vector<std::byte> bytes(static_cast<std::size_t>(kCount / blocks.values) *
                                      blocks.bytes);
         for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
@@ -160,88 +188,70 @@ TEST(GgufWeight, SumsOfScalesFarApartAreRoundedOnce) {
           bytes[i + scales[0]] = upper(exponent);
           bytes[i + scales[1]] = upper(other);
         }
-        const Memory memory({bytes});
-        const auto weight = MakeGgufWeight(blocks, {0, kCount});
-        const HeldParts parts(memory);
-        std::vector<double> exact(kCount);
-        parts.Read(*weight, 0, Rounding::kOdd, exact);
-        for (const DataType to : {DataType::kBfloat16, DataType::kFloat16}) {
-          CastPlan scalar;
-          ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &scalar, Target::kScalar).ok());
-          std::vector<std::byte> expected(2 * kCount), out(2 * kCount);
-          ASSERT_TRUE(scalar.Run(std::as_bytes(std::span(exact)), 0, expected, 0, kCount).ok());
-          for (const Target target : Targets()) {
-            CastPlan plan;
-            ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, to, {}, &plan, target).ok());
-            parts.Cast(*weight, plan, 0, out);
-            ASSERT_EQ(out, expected) << type << " to " << TypeName(to) << ", " << exponent
-                                     << " and " << other << ", " << TargetName(target);
-          }
-        }
+        ExpectRoundedOnce(blocks, bytes, DataType::kBfloat16);
+        ExpectRoundedOnce(blocks, bytes, DataType::kFloat16);
       }
     }
   }
 }
 
-// Sums q d + m of Q4_1 that are rounded to another bfloat16 where they become float32s before: with
-// exponents of d and m so far apart that a sum has 25 bits and more.
+// Sums of 25 bits that are rounded another way where they become float32s before, which makes them
+// ties. Their scales lie one and two exponents farther apart than sums may have that float32 holds.
 TEST(GgufWeight, SumsThatFloat32RoundsToTiesAreRoundedOnce) {
+  // Of Q4_1, q d + m: all that are so to bfloat16, of some m.
   const auto upper = [](std::int64_t value) {
-    // Bits of bfloat16, of a positive integer below 2^53, and whether it is rounded to nearest.
     const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
   };
   const auto once = [&](std::int64_t value) {
-    // The last bit of a float32 says whether anything was cut off.
+    // By 24 bits, of which the last one says whether anything was cut off.
     const int cut =
         std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))) - 24);
     const std::int64_t kept = value >> cut;
     return upper((kept | static_cast<int>(kept << cut != value)) << cut);
   };
   const GgufBlocks& blocks = *FindGgufBlocks("Q4_1");
-  std::vector<std::byte> bytes;
-  std::size_t found = 0;
-  for (int apart = 8; apart <= 13; ++apart) {
+  for (const int apart : {10, 11}) {
+    SCOPED_TRACE(apart);
+    std::vector<std::byte> bytes;
     for (int q = 1; q <= 15; ++q) {
       for (int d = 1024; d < 2048; ++d) {
         for (const int m : {1024, 1025, 1026, 1535, 1537, 2046, 2047, -1025, -1537, -2047}) {
           const std::int64_t sum = (std::int64_t{q} * d << apart) + m;
           if (once(sum) == upper(sum)) continue;
-          ++found;
-          // Float16s of exponents 1 and 1 + apart.
-          const int halves[] = {(1 + apart) << 10 | (d & 1023),
-                                (m < 0 ? 1 << 15 : 0) | 1 << 10 | (std::abs(m) & 1023)};
-          for (const int half : halves) {
-            bytes.push_back(static_cast<std::byte>(half & 0xFF));
-            bytes.push_back(static_cast<std::byte>(half >> 8));
-          }
+          PutHalf(d, 1 + apart, &bytes);
+          PutHalf(m, 1, &bytes);
           bytes.insert(bytes.end(), 16, static_cast<std::byte>(q | q << 4));
         }
       }
     }
-    // Whole runs of 256 values.
-    while (bytes.size() % (8 * blocks.bytes) != 0) {
-      bytes.insert(bytes.end(), bytes.end() - static_cast<std::ptrdiff_t>(blocks.bytes),
-                   bytes.end());
-    }
+    const std::size_t found = bytes.size() / blocks.bytes;
+    ASSERT_GT(found, 50U);
+    // As many as are looked up or refused at once, 64 blocks, and more.
+    bytes.insert(bytes.end(), bytes.begin(),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(14 * blocks.bytes));
+    ExpectRoundedOnce(blocks, bytes, DataType::kBfloat16);
   }
-  ASSERT_GT(found, 100U);
-  const std::size_t count = bytes.size() / blocks.bytes * blocks.values;
-  const Memory memory({bytes});
-  const auto weight = MakeGgufWeight(blocks, {0, count});
-  const HeldParts parts(memory);
-  std::vector<double> exact(count);
-  parts.Read(*weight, 0, Rounding::kOdd, exact);
-  CastPlan scalar;
-  ASSERT_TRUE(
-      CastPlan::Bind(DataType::kFloat64, DataType::kBfloat16, {}, &scalar, Target::kScalar).ok());
-  std::vector<std::byte> expected(2 * count), out(2 * count);
-  ASSERT_TRUE(scalar.Run(std::as_bytes(std::span(exact)), 0, expected, 0, count).ok());
-  for (const Target target : Targets()) {
-    CastPlan plan;
-    ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, DataType::kBfloat16, {}, &plan, target).ok());
-    parts.Cast(*weight, plan, 0, out);
-    ASSERT_EQ(out, expected) << TargetName(target);
+  // To float16, eight blocks alike: of Q4_K 15 * 63 * 2046 * 2^4 - 5 * 1133, and of Q2_K
+  // 3 * 15 * 2047 * 2^8 - 3 * 1109.
+  for (const std::string type : {"Q4_K", "Q2_K"}) {
+    std::vector<std::byte> block;
+    if (type == "Q4_K") {
+      PutHalf(2046, 1 + 4, &block);
+      PutHalf(1133, 1, &block);
+      for (const int scale : {0xFF, 0x05, 0x5F}) {
+        block.insert(block.end(), 4, static_cast<std::byte>(scale));
+      }
+      block.insert(block.end(), 128, std::byte{0xFF});
+    } else {
+      block.insert(block.end(), 16, std::byte{0x3F});
+      block.insert(block.end(), 64, std::byte{0xFF});
+      PutHalf(2047, 1 + 8, &block);
+      PutHalf(1109, 1, &block);
+    }
+    std::vector<std::byte> bytes;
+    for (int i = 0; i < 8; ++i) bytes.insert(bytes.end(), block.begin(), block.end());
+    ExpectRoundedOnce(*FindGgufBlocks(type), bytes, DataType::kFloat16);
   }
 }
 
