@@ -21,15 +21,19 @@ inline constexpr std::size_t kCodes = kLanesOf<std::uint8_t>;  // looked up at o
 inline constexpr std::size_t kBlocks = kCodes / 16;  // of 16 bytes, within which bytes interleave
 
 // Interleaving works within blocks. So that results of kWidth bytes come out in order, the codes
-// of block L, vector v stand at 16 L + (16 / kWidth) v before it.
-template <std::size_t kWidth> HWY_INLINE V8 Spread(V8 codes) {
+// of block L, vector v stand at 16 L + (16 / kWidth) v before it. The element whose code stands
+// somewhere:
+template <std::size_t kWidth> constexpr std::size_t ElementAt(std::size_t at) {
   constexpr std::size_t kPiece = 16 / kWidth;
+  const std::size_t block = at / 16, vector = at % 16 / kPiece;
+  return kCodes / kWidth * vector + kPiece * block + at % kPiece;
+}
+
+template <std::size_t kWidth> HWY_INLINE V8 Spread(V8 codes) {
+  [[maybe_unused]] constexpr std::size_t kPiece = 16 / kWidth;
   const D8 d8;
 #if HWY_TARGET == HWY_AVX3_DL
-  constexpr auto kFrom = [](unsigned at) {
-    const std::size_t block = at / 16, vector = at % 16 / kPiece, j = at % kPiece;
-    return (kCodes / kWidth) * vector + kPiece * block + j;
-  };
+  constexpr auto kFrom = [](unsigned at) { return ElementAt<kWidth>(at); };
   return V8{_mm512_permutexvar_epi8(ByteIndices<kFrom>(), codes.raw)};
 #else
   if constexpr (kBlocks == 1) {
@@ -53,9 +57,9 @@ template <std::size_t kWidth> HWY_INLINE V8 Spread(V8 codes) {
       for (std::size_t at = 0; at < kCodes / 4; ++at) {
         const std::size_t block = at * 4 / 16, byte = at * 4 % 16;
         const std::size_t vector = byte / kLanePiece;
-        const std::size_t element =
-            kPiece < 4 ? 16 * vector + kLanePiece * block + byte % kLanePiece
-                       : (kCodes / kWidth) * vector + kPiece * block + byte % kPiece;
+        const std::size_t element = kPiece < 4
+                                        ? 16 * vector + kLanePiece * block + byte % kLanePiece
+                                        : ElementAt<kWidth>(4 * at);
         from[at] = static_cast<std::int32_t>(element / 4);
       }
       return from;
@@ -73,12 +77,9 @@ template <int kBits, std::size_t kWidth> HWY_INLINE V8 LoadSpread(const std::byt
   if constexpr (kBits == 4) {
     // Packed bytes move to the lanes of their codes before these are separated.
     alignas(32) static constexpr auto kFrom = [] {
-      constexpr std::size_t kPiece = 16 / kWidth;
       std::array<std::uint8_t, 32> from{};
       for (std::size_t at = 0; at < 32; ++at) {
-        const std::size_t block = at / 16, vector = at % 16 / kPiece, j = at % kPiece;
-        const std::size_t element = 32 / kWidth * vector + kPiece * block + j;
-        from[at] = static_cast<std::uint8_t>(at % 2 == 0 ? element / 2 : 0x80);
+        from[at] = static_cast<std::uint8_t>(at % 2 == 0 ? ElementAt<kWidth>(at) / 2 : 0x80);
       }
       return from;
     }();

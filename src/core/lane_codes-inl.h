@@ -145,6 +145,16 @@ void ExtendStage(const std::byte* in, std::byte* out, std::size_t n, const Encod
   constexpr std::size_t kElements = kLanesOf<std::uint8_t>;
   ForEachStep<kInBits, kOutBits, kElements>(in, out, n, ExtendStep<kInBits, kOutBits, kExtension>);
 }
+
+// Null where results are no extensions.
+template <int kInBits, int kOutBits> Stage ExtensionStage(const CodeTable& table) {
+  switch (table.extension) {
+    case Extension::kZeros: return &ExtendStage<kInBits, kOutBits, Extension::kZeros>;
+    case Extension::kSign: return &ExtendStage<kInBits, kOutBits, Extension::kSign>;
+    case Extension::kNone: break;
+  }
+  return nullptr;
+}
 #endif
 
 }  // namespace tensorcast::core::HWY_NAMESPACE

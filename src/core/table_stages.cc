@@ -507,12 +507,8 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
 #if TENSORCAST_AVX512
   if constexpr (kInBits <= 4 && kOutBits >= 16) return &LookUpInLanes<kInBits, kOutBits>;
 #elif HWY_TARGET == HWY_AVX2
-  if constexpr (kInBits <= 4 && kOutBits >= 16) {
-    switch (table.extension) {
-      case Extension::kZeros: return &ExtendStage<kInBits, kOutBits, Extension::kZeros>;
-      case Extension::kSign: return &ExtendStage<kInBits, kOutBits, Extension::kSign>;
-      case Extension::kNone: break;
-    }
+  if constexpr (kInBits == 4 && kOutBits >= 16) {
+    if (const Stage stage = ExtensionStage<kInBits, kOutBits>(table)) return stage;
   }
 #endif
 #if HWY_TARGET == HWY_AVX2

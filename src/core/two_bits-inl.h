@@ -11,6 +11,7 @@
 
 #include "core/code_table.h"
 #include "core/halves-inl.h"
+#include "core/interleave-inl.h"
 #include "core/lane_codes-inl.h"
 
 #if HWY_TARGET == HWY_AVX2
@@ -50,9 +51,7 @@ template <int kOutBits> class TwoBits {
   // Of eight bytes, as Spread has their codes (interleave-inl.h).
   static HWY_INLINE __m256i LoadIndices(const std::byte* in) {
     constexpr auto kPlace = [](unsigned i) {
-      constexpr unsigned kPiece = 16 / kWidth;
-      const unsigned block = i / 16, vector = i % 16 / kPiece;
-      const unsigned element = 32 / kWidth * vector + kPiece * block + i % kPiece;
+      const std::size_t element = ElementAt<kWidth>(i);
       return element / 4 + element % 4 / 2 * 8;
     };
     constexpr auto kMask = [](unsigned i) { return i % 2 == 0 ? 0x03 : 0x0C; };
@@ -97,11 +96,7 @@ void TwoBitsStage(const std::byte* in, std::byte* out, std::size_t n, const Enco
 
 // Null where results are neither.
 template <int kOutBits> Stage StageOfTwoBits(const CodeTable& table) {
-  switch (table.extension) {
-    case Extension::kZeros: return &ExtendStage<2, kOutBits, Extension::kZeros>;
-    case Extension::kSign: return &ExtendStage<2, kOutBits, Extension::kSign>;
-    case Extension::kNone: break;
-  }
+  if (const Stage stage = ExtensionStage<2, kOutBits>(table)) return stage;
   return table.shape == TwoBits<kOutBits>::kShape ? &TwoBitsStage<kOutBits> : nullptr;
 }
 

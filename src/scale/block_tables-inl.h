@@ -30,8 +30,6 @@ HWY_BEFORE_NAMESPACE();
 namespace tensorcast::scale::HWY_NAMESPACE {
 namespace {
 
-constexpr int kNearestHalf = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-
 // Rows of tables.
 struct Rows {
   __m256i low, high;
@@ -55,8 +53,8 @@ HWY_INLINE Rows ValuesOf(const Number& number, __m256 factor, __m256 offset) {
     if constexpr (kBfloat16) {
       return Nearest(PairsOf(a, b));
     } else {
-      const __m128i halves_a = _mm256_cvtps_ph(a, kNearestHalf);
-      const __m128i halves_b = _mm256_cvtps_ph(b, kNearestHalf);
+      const __m128i halves_a = _mm256_cvtps_ph(a, kToNearest);
+      const __m128i halves_b = _mm256_cvtps_ph(b, kToNearest);
       return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi16(halves_a, halves_b)),
                                      _mm_unpackhi_epi16(halves_a, halves_b), 1);
     }
@@ -143,13 +141,11 @@ template <bool kBfloat16, bool kShareBytes>
 HWY_NOINLINE void LookUpNibbleRuns(const CellScales& scales, const CodeRuns runs,
                                    std::size_t cell_bytes, std::byte* out) {
   const TablesOfTwo<kBfloat16> tables(*scales.numbers);
-  const float *factors = scales.factors, *offsets = scales.offsets;
   const __m256i low_bits = SetBytes(0xF);
-  const std::uint8_t* codes = runs.codes;
   const std::size_t of_pair = kShareBytes ? 32 : 2 * cell_bytes;
-  const std::size_t of_rest = runs.bytes - 4 * of_pair;
-  for (std::size_t pair = 0; pair < 4 * runs.n; ++pair) {
-    const Rows rows = tables.Of(factors, offsets);
+  for (std::size_t pair = 0; pair < 4 * runs.n; ++pair, out += 128) {
+    const std::uint8_t* const codes = runs.codes + pair / 4 * runs.bytes + pair % 4 * of_pair;
+    const Rows rows = tables.Of(scales.factors + 2 * pair, scales.offsets + 2 * pair);
     __m256i first, second;
     if constexpr (kShareBytes) {
       const __m256i shifts = _mm256_setr_epi64x(0, 0, 4, 4);
@@ -162,10 +158,6 @@ HWY_NOINLINE void LookUpNibbleRuns(const CellScales& scales, const CodeRuns runs
     }
     LookUpSixteens(rows, _mm256_and_si256(first, low_bits), out, out + 64);
     LookUpSixteens(rows, _mm256_and_si256(second, low_bits), out + 32, out + 96);
-    codes += pair % 4 == 3 ? of_pair + of_rest : of_pair;
-    factors += 2;
-    offsets += 2;
-    out += 128;
   }
 }
 

@@ -66,8 +66,7 @@ HWY_INLINE void ScaleSixteen(const std::byte* codes, __m256 factor, __m256 offse
     if constexpr (kTo == DataType::kFloat32) {
       _mm256_storeu_ps(reinterpret_cast<float*>(out) + 8 * v, sums);
     } else {
-      constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * v), _mm256_cvtps_ph(sums, kNearest));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * v), _mm256_cvtps_ph(sums, kToNearest));
     }
   }
 }

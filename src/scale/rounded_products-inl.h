@@ -37,6 +37,8 @@ HWY_INLINE __m256 OddProducts(__m256 value, __m256 factor) {
   return _mm256_castsi256_ps(_mm256_add_epi32(bits, by));
 }
 
+constexpr int kToNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+
 // 16 floats in order, as bfloat16 or float16.
 template <bool kBfloat16> HWY_INLINE __m256i RoundedHalves(__m256 first, __m256 second) {
   if constexpr (kBfloat16) {
@@ -48,9 +50,8 @@ template <bool kBfloat16> HWY_INLINE __m256i RoundedHalves(__m256 first, __m256 
     };
     return _mm256_permute4x64_epi64(_mm256_packus_epi32(upper(first), upper(second)), 0xD8);
   } else {
-    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm256_cvtps_ph(first, kNearest)),
-                                   _mm256_cvtps_ph(second, kNearest), 1);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm256_cvtps_ph(first, kToNearest)),
+                                   _mm256_cvtps_ph(second, kToNearest), 1);
   }
 }
 
