@@ -25,7 +25,9 @@ TEST(Targets, ScalarIsAlwaysThereAndLast) {
 // What the processor says of itself, asked of the compiler's own detection: a library that lost a
 // target would pass every other test.
 TEST(Targets, EveryTargetOfThisMachine) {
-#if defined(__x86_64__)
+#if defined(TENSORCAST_TEST_SOME_TARGETS)
+  GTEST_SKIP() << "this build leaves out some";
+#elif defined(__x86_64__)
   const auto has = [](Target target) {
     return std::ranges::find(Targets(), target) != Targets().end();
   };
