@@ -4,15 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/print.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "tensorcast/detail/scalar_codec.hpp"
 #include "text/digit_bytes.h"
+#include "text/digit_lanes.h"
 #include "text/powers_of_ten.h"
 #include "text/shortest.h"
 
@@ -27,6 +30,14 @@ template <std::size_t kSize> char* Put(char* out, const char (&text)[kSize]) {
   return out + kSize - 1;
 }
 
+// A number's eight digits, without the zeros before it.
+char* PutDigits(char* out, std::uint64_t digits) {
+  // The last digit stands, even where it is 0.
+  const auto zeros = static_cast<unsigned>(std::countr_zero(digits | std::uint64_t{1} << 56)) / 8;
+  StoreEight(out, (digits | kZeros) >> 8 * zeros);
+  return out + 8 - zeros;
+}
+
 char* PutInteger(char* out, std::uint64_t number) {
   constexpr std::uint64_t kEightDigits = 100'000'000;
   if (number >= kEightDigits) {
@@ -34,11 +45,7 @@ char* PutInteger(char* out, std::uint64_t number) {
     StoreEight(out, ToDigitBytes(number % kEightDigits) | kZeros);
     return out + 8;
   }
-  const std::uint64_t digits = ToDigitBytes(number);
-  // The last digit stands, even where it is 0.
-  const int zeros = std::countr_zero(digits | std::uint64_t{1} << 56) / 8;
-  StoreEight(out, (digits | kZeros) >> 8 * zeros);
-  return out + 8 - zeros;
+  return PutDigits(out, ToDigitBytes(number));
 }
 
 // d.ddd x 10^exponent, in characters: 17 digits, of which `count` are more than final zeros.
@@ -253,6 +260,56 @@ template <int kBits, std::size_t kLongest>
                           });
 }
 
+// Zero, in the C++ type of an integer type of 16 bits or more.
+template <DataType kType> constexpr auto ZeroOf() {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  constexpr bool is_signed = row.type_class == TypeClass::kSigned;
+  if constexpr (row.bits == 64) return std::conditional_t<is_signed, std::int64_t, std::uint64_t>{};
+  if constexpr (row.bits == 32) return std::conditional_t<is_signed, std::int32_t, std::uint32_t>{};
+  if constexpr (row.bits == 16) return std::conditional_t<is_signed, std::int16_t, std::uint16_t>{};
+}
+
+// Integers of 16 bits and more, in all styles: eight at once where none has more than eight digits.
+template <DataType kType>
+[[gnu::noinline]] std::size_t PrintIntegers(const std::byte* source, std::uint64_t first,
+                                            std::size_t count, std::span<char> room,
+                                            std::uint64_t before, std::uint64_t* ends) {
+  using Integer = decltype(ZeroOf<kType>());
+  EightNumbers digits{};
+  constexpr std::size_t kRoom = digits.size() * sizeof("-12345678") + kPrinterRoom;
+  constexpr std::size_t kLargeAtOnce = 32;  // where one is large others are
+  const auto load = [&](std::size_t i) {
+    Integer number{};
+    std::memcpy(&number, source + (first + i) * sizeof(number), sizeof(number));
+    return number;
+  };
+  std::size_t i = 0;
+  std::uint64_t end = before;
+  while (i < count) {
+    const std::span<char> left = room.subspan(end - before);
+    if (count - i >= digits.size() && left.size() >= kRoom &&
+        ToDigitBytes<Integer>(source + (first + i) * sizeof(Integer), digits)) {
+      char* out = left.data();
+      for (std::size_t k = 0; k < digits.size(); ++k) {
+        *out = '-';
+        out = PutDigits(out + (load(i + k) < 0 ? 1 : 0), digits[k]);
+        ends[i + k] = end + static_cast<std::uint64_t>(out - left.data());
+      }
+      i += digits.size();
+    } else {
+      const std::size_t some = std::min(count - i, kLargeAtOnce);
+      const std::size_t printed = PrintEach<detail::Row(kType).bits>(
+          source, first + i, some, left, end, ends + i, [](std::uint64_t code, char* out) {
+            return Print<StringStyle::kNumpy>(detail::Row(kType), code, out);
+          });
+      i += printed;
+      if (printed < some) break;
+    }
+    end = ends[i - 1];
+  }
+  return i;
+}
+
 template <DataType kType, StringStyle kStyle>
 std::size_t PrintAll(const std::byte* source, std::uint64_t first, std::size_t count,
                      std::span<char> room, std::uint64_t before, std::uint64_t* ends) {
@@ -260,6 +317,8 @@ std::size_t PrintAll(const std::byte* source, std::uint64_t first, std::size_t c
   if constexpr (kBits <= 8) {
     static const Texts<kType, kStyle> table;
     return PrintTexts<kBits>(table.texts.data(), source, first, count, room, before, ends);
+  } else if constexpr (!detail::Row(kType).is_float()) {
+    return PrintIntegers<kType>(source, first, count, room, before, ends);
   } else {
     return PrintEach<kBits>(
         source, first, count, room, before, ends,

@@ -19,7 +19,7 @@ namespace tensorcast::testing {
 namespace {
 
 // Every code of a narrow type; of a wide one every power of two with its neighbours, in both signs,
-// limits, and random codes of all sizes.
+// limits, random codes of all sizes, and of integers runs of everyday ones.
 std::vector<std::uint64_t> CodesOf(const TypeInfo& from) {
   std::vector<std::uint64_t> codes;
   std::mt19937_64 random(static_cast<std::uint64_t>(from.type));
@@ -58,6 +58,11 @@ std::vector<std::uint64_t> CodesOf(const TypeInfo& from) {
   } else {
     for (int bit = 0; bit < from.bits; ++bit) add(1ull << bit);
     for (std::uint64_t power = 1; power < UINT64_MAX / 10; power *= 10) add(power);
+    // Long runs of eight digits and fewer, with few of nine between them.
+    for (std::size_t i = 0; i < Scaled(20000); ++i) {
+      const std::uint64_t magnitude = random() % (1ull << 28) >> random() % 28;
+      codes.push_back((random() % 2 == 0 ? magnitude : 0 - magnitude) & row.mask());
+    }
   }
   for (std::size_t i = 0; i < Scaled(30000); ++i) {
     codes.push_back((from.is_float() ? random() : random() >> random() % 64) & row.mask());

@@ -1,0 +1,101 @@
+// The digits of eight integers at once, two in each vector of 16 bytes where there are such.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_TEXT_DIGIT_LANES_H_
+#define TENSORCAST_SRC_TEXT_DIGIT_LANES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "text/digit_bytes.h"
+
+namespace tensorcast::text {
+
+// Below 10^8, and with no bit of a larger number in it.
+inline constexpr std::uint64_t kFewDigits = std::uint64_t{1} << 26;
+
+// What ToDigitBytes makes of the magnitudes of eight integers, which stand at `source` in whatever
+// place; false where one of them may have more than eight digits.
+using EightNumbers = std::array<std::uint64_t, 8>;
+template <class Integer> bool ToDigitBytes(const std::byte* source, EightNumbers& digits);
+
+#if defined(__SSE2__)
+
+// Of two numbers below 10^8, the steps of ToDigitBytes. The factors are 2^40 / 10^4, 2^19 / 100 and
+// 2^10 / 10, rounded up by less than what would change a quotient.
+inline __m128i ToDigitBytes(__m128i numbers) {
+  const __m128i high = _mm_srli_epi64(_mm_mul_epu32(numbers, _mm_set1_epi32(109'951'163)), 40);
+  const __m128i low = _mm_sub_epi32(numbers, _mm_mul_epu32(high, _mm_set1_epi32(10'000)));
+  const __m128i fours = _mm_or_si128(high, _mm_slli_epi64(low, 32));
+  const __m128i hundreds = _mm_srli_epi16(_mm_mulhi_epu16(fours, _mm_set1_epi16(5243)), 3);
+  const __m128i tens_and_ones =
+      _mm_sub_epi16(fours, _mm_mullo_epi16(hundreds, _mm_set1_epi16(100)));
+  const __m128i twos = _mm_or_si128(hundreds, _mm_slli_epi32(tens_and_ones, 16));
+  const __m128i tens = _mm_srli_epi16(_mm_mullo_epi16(twos, _mm_set1_epi16(103)), 10);
+  const __m128i ones = _mm_sub_epi16(twos, _mm_mullo_epi16(tens, _mm_set1_epi16(10)));
+  return _mm_or_si128(tens, _mm_slli_epi16(ones, 8));
+}
+
+// Two integers, extended to 64 bits.
+template <class Integer> __m128i LoadTwo(const std::byte* source) {
+  constexpr bool is_signed = std::is_signed_v<Integer>;
+  const auto signs = [](__m128i numbers) {
+    return is_signed ? _mm_srai_epi32(numbers, 31) : _mm_setzero_si128();
+  };
+  if constexpr (sizeof(Integer) == 8) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(source));
+  } else if constexpr (sizeof(Integer) == 4) {
+    const __m128i two = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source));
+    return _mm_unpacklo_epi32(two, signs(two));
+  } else {
+    int word = 0;
+    std::memcpy(&word, source, sizeof(word));
+    const __m128i halves = _mm_unpacklo_epi16(_mm_setzero_si128(), _mm_cvtsi32_si128(word));
+    const __m128i two = is_signed ? _mm_srai_epi32(halves, 16) : _mm_srli_epi32(halves, 16);
+    return _mm_unpacklo_epi32(two, signs(two));
+  }
+}
+
+template <class Integer> bool ToDigitBytes(const std::byte* source, EightNumbers& digits) {
+  __m128i any = _mm_setzero_si128();
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    __m128i numbers = LoadTwo<Integer>(source + i * sizeof(Integer));
+    if constexpr (std::is_signed_v<Integer>) {
+      const __m128i minus = _mm_shuffle_epi32(_mm_srai_epi32(numbers, 31), 0b11'11'01'01);
+      numbers = _mm_sub_epi64(_mm_xor_si128(numbers, minus), minus);
+    }
+    any = _mm_or_si128(any, numbers);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(&digits[i]), ToDigitBytes(numbers));
+  }
+  if constexpr (sizeof(Integer) == 2) return true;
+  const __m128i both = _mm_or_si128(any, _mm_unpackhi_epi64(any, any));
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(both)) < kFewDigits;
+}
+
+#else
+
+template <class Integer> bool ToDigitBytes(const std::byte* source, EightNumbers& digits) {
+  std::uint64_t any = 0;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    Integer number{};
+    std::memcpy(&number, source + i * sizeof(number), sizeof(number));
+    const auto code = static_cast<std::uint64_t>(number);
+    const std::uint64_t magnitude = number < 0 ? std::uint64_t{0} - code : code;
+    any |= magnitude;
+    digits[i] = ToDigitBytes(magnitude % 100'000'000);
+  }
+  return any < kFewDigits;
+}
+
+#endif
+
+}  // namespace tensorcast::text
+
+#endif  // TENSORCAST_SRC_TEXT_DIGIT_LANES_H_
