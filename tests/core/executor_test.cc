@@ -124,7 +124,7 @@ TEST(TbbExecutor, SameBits) {
   EXPECT_LE(executor->Concurrency(), 2u);
   for (const TypeInfo& from : FixedWidthTypes()) {
     for (const TypeInfo& to : FixedWidthTypes()) {
-      if ((static_cast<int>(from.type) + 2 * static_cast<int>(to.type)) % (Sampled() ? 31 : 5) !=
+      if ((static_cast<int>(from.type) + 2 * static_cast<int>(to.type)) % (Sampled() ? 61 : 5) !=
           0) {
         continue;
       }
