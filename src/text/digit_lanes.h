@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-#if defined(__SSE2__)
+#if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
 
@@ -26,7 +26,7 @@ inline constexpr std::uint64_t kFewDigits = std::uint64_t{1} << 26;
 using EightNumbers = std::array<std::uint64_t, 8>;
 template <class Integer> bool ToDigitBytes(const std::byte* source, EightNumbers& digits);
 
-#if defined(__SSE2__)
+#if defined(__x86_64__)
 
 // Of two numbers below 10^8, the steps of ToDigitBytes. The factors are 2^40 / 10^4, 2^19 / 100 and
 // 2^10 / 10, rounded up by less than what would change a quotient.
