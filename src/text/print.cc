@@ -275,14 +275,10 @@ template <DataType kType>
                                             std::size_t count, std::span<char> room,
                                             std::uint64_t before, std::uint64_t* ends) {
   using Integer = decltype(ZeroOf<kType>());
+  constexpr int kBits = detail::Row(kType).bits;
   EightNumbers digits{};
   constexpr std::size_t kRoom = digits.size() * sizeof("-12345678") + kPrinterRoom;
   constexpr std::size_t kLargeAtOnce = 32;  // where one is large others are
-  const auto load = [&](std::size_t i) {
-    Integer number{};
-    std::memcpy(&number, source + (first + i) * sizeof(number), sizeof(number));
-    return number;
-  };
   std::size_t i = 0;
   std::uint64_t end = before;
   while (i < count) {
@@ -291,14 +287,15 @@ template <DataType kType>
         ToDigitBytes<Integer>(source + (first + i) * sizeof(Integer), digits)) {
       char* out = left.data();
       for (std::size_t k = 0; k < digits.size(); ++k) {
+        const auto number = static_cast<Integer>(Load<kBits>(source, first + i + k));
         *out = '-';
-        out = PutDigits(out + (load(i + k) < 0 ? 1 : 0), digits[k]);
+        out = PutDigits(out + (number < 0 ? 1 : 0), digits[k]);
         ends[i + k] = end + static_cast<std::uint64_t>(out - left.data());
       }
       i += digits.size();
     } else {
       const std::size_t some = std::min(count - i, kLargeAtOnce);
-      const std::size_t printed = PrintEach<detail::Row(kType).bits>(
+      const std::size_t printed = PrintEach<kBits>(
           source, first + i, some, left, end, ends + i, [](std::uint64_t code, char* out) {
             return Print<StringStyle::kNumpy>(detail::Row(kType), code, out);
           });
