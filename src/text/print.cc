@@ -10,7 +10,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "tensorcast/detail/scalar_codec.hpp"
@@ -165,11 +164,8 @@ template <StringStyle kStyle>
   constexpr bool is_ort = kStyle == StringStyle::kOrt;
   if (row.type_class == TypeClass::kUnsigned) return PutInteger(out, code);
   if (row.type_class == TypeClass::kSigned) {
-    // In bits, since a sign cannot be foretold.
-    const std::uint64_t number = code << (64 - row.bits);
-    const std::uint64_t minus = std::uint64_t{0} - (number >> 63);
     *out = '-';
-    return PutInteger(out + (number >> 63), ((number ^ minus) - minus) >> (64 - row.bits));
+    return PutInteger(out + (code >> (row.bits - 1)), MagnitudeOf(code, row.bits));
   }
   const Unpacked value = detail::Decode(code, row);
   if (row.type_class == TypeClass::kBool) {
@@ -260,22 +256,13 @@ template <int kBits, std::size_t kLongest>
                           });
 }
 
-// Zero, in the C++ type of an integer type of 16 bits or more.
-template <DataType kType> constexpr auto ZeroOf() {
-  constexpr const TypeInfo& row = detail::Row(kType);
-  constexpr bool is_signed = row.type_class == TypeClass::kSigned;
-  if constexpr (row.bits == 64) return std::conditional_t<is_signed, std::int64_t, std::uint64_t>{};
-  if constexpr (row.bits == 32) return std::conditional_t<is_signed, std::int32_t, std::uint32_t>{};
-  if constexpr (row.bits == 16) return std::conditional_t<is_signed, std::int16_t, std::uint16_t>{};
-}
-
 // Integers of 16 bits and more, in all styles: eight at once where none has more than eight digits.
 template <DataType kType>
 [[gnu::noinline]] std::size_t PrintIntegers(const std::byte* source, std::uint64_t first,
                                             std::size_t count, std::span<char> room,
                                             std::uint64_t before, std::uint64_t* ends) {
-  using Integer = decltype(ZeroOf<kType>());
   constexpr int kBits = detail::Row(kType).bits;
+  constexpr bool kIsSigned = detail::Row(kType).type_class == TypeClass::kSigned;
   EightNumbers digits{};
   constexpr std::size_t kRoom = digits.size() * sizeof("-12345678") + kPrinterRoom;
   constexpr std::size_t kLargeAtOnce = 32;  // where one is large others are
@@ -284,12 +271,12 @@ template <DataType kType>
   while (i < count) {
     const std::span<char> left = room.subspan(end - before);
     if (count - i >= digits.size() && left.size() >= kRoom &&
-        ToDigitBytes<Integer>(source + (first + i) * sizeof(Integer), digits)) {
+        ToDigitBytes<kBits, kIsSigned>(source + (first + i) * (kBits / 8), digits)) {
       char* out = left.data();
       for (std::size_t k = 0; k < digits.size(); ++k) {
-        const auto number = static_cast<Integer>(Load<kBits>(source, first + i + k));
+        const std::uint64_t sign = Load<kBits>(source, first + i + k) >> (kBits - 1);
         *out = '-';
-        out = PutDigits(out + (number < 0 ? 1 : 0), digits[k]);
+        out = PutDigits(out + (kIsSigned ? sign : 0), digits[k]);
         ends[i + k] = end + static_cast<std::uint64_t>(out - left.data());
       }
       i += digits.size();
