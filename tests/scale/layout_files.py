@@ -69,6 +69,7 @@ def from_float(value):
 
 # The word of safetensors, bytes of an element, the value of its little-endian bytes.
 DTYPES = {
+    "F64": (8, lambda data: from_float(struct.unpack("<d", data)[0])),
     "F32": (4, lambda data: from_float(struct.unpack("<f", data)[0])),
     "BF16": (2, lambda data: from_float(struct.unpack("<f", b"\0\0" + data)[0])),
     "F16": (2, lambda data: from_float(struct.unpack("<e", data)[0])),
@@ -143,6 +144,11 @@ def round_to(value, name):
     above, below = value.as_integer_ratio()
     if above == 0:
         return 0.0
+    if name == "float64":  # Python's division of integers rounds once
+        try:
+            return above / below
+        except OverflowError:
+            return math.copysign(math.inf, above)
     sign, above = (1, above) if above > 0 else (-1, -above)
     mantissa, least, most = FORMATS[name]
     exponent = above.bit_length() - below.bit_length()
