@@ -106,8 +106,8 @@ def main():
         print("\n".join(f"{name} {variant}" for name, variant in cases()))
         return 0
     parser = findings.parser(__doc__)
-    parser.add_argument("--count", type=int, default=120, help="single faults of a sample")
-    parser.add_argument("--combined", type=int, default=25, help="runs with several faults at once")
+    parser.add_argument("--count", type=int, default=60, help="single faults of a sample")
+    parser.add_argument("--combined", type=int, default=12, help="runs with several faults at once")
     parser.add_argument("--functions", type=lambda text: text.split(","), default=list(ERRORS),
                         help="only these: open,pwrite")
     parser.add_argument("scenario", choices=SCENARIOS)
