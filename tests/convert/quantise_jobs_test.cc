@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/source_codes.h"
 #include "plan_files.h"
 #include "tensorcast/convert.hpp"
 
@@ -67,6 +68,7 @@ class QuantiseJobs : public Plans {
 TEST_F(QuantiseJobs, AreTheSameForAllBuffersAndThreads) {
   const std::string input = MakeWeights(), whole = MakeWholeWeights();
   const std::unique_ptr<Executor> threads = MakeTbbExecutor(4);
+  std::size_t turn = 0;
   for (const auto& [format, layout, rotate] : kWritten) {
     SCOPED_TRACE(std::string(ScaledFormatName(format)) + " " + layout);
     Request request;
@@ -78,6 +80,7 @@ TEST_F(QuantiseJobs, AreTheSameForAllBuffersAndThreads) {
     const Ran large = RunPlan(plan, std::size_t{64} << 20, nullptr);
     ASSERT_GE(large.losses.size(), 2u);
     for (const std::size_t buffer : {std::size_t{1}, std::size_t{256} << 10}) {
+      if (testing::Sampled() && turn++ % 3 != 0) continue;
       const Ran small = RunPlan(plan, buffer, buffer == 1 ? nullptr : threads.get());
       const auto differs = std::ranges::mismatch(small.bytes, large.bytes).in1;
       EXPECT_TRUE(differs == small.bytes.end())

@@ -190,17 +190,22 @@ constexpr Grouped kGrouped[] = {{ScaledFormat::kInt4Group, "compressed-tensors",
                                 {ScaledFormat::kInt8Group, "gptq", 128},
                                 {ScaledFormat::kInt8Group, "mlx", 32}};
 
-// Searches take the longest by far: where sampled, one in four.
-class Searches {
+// What is tested of a list: all, or where sampled one in three, and of the searches, which take the
+// longest by far, one in twelve.
+class Chosen {
  public:
-  bool Takes() { return !testing::Sampled() || met_++ % 4 == 0; }
+  bool Takes(bool is_search) {
+    if (!testing::Sampled()) return true;
+    return is_search ? searches_++ % 12 == 0 : others_++ % 3 == 0;
+  }
 
  private:
-  int met_ = 0;
+  int searches_ = 0;
+  int others_ = 0;
 };
 
 TEST_F(WrittenSweep, IntegersInGroups) {
-  Searches searches;
+  Chosen chosen;
   for (const auto& [format, layout, group] : kGrouped) {
     const std::string name = layout;
     const std::string input = MakeLayers(name == "compressed-tensors" || name == "mlx");
@@ -210,7 +215,7 @@ TEST_F(WrittenSweep, IntegersInGroups) {
         const bool is_own = name == "mlx" || name == "gptq";
         if (rule == ScaleRule::kMse && asymmetric && !is_own) continue;
         if (rule == ScaleRule::kMseFine && name != "mlx") continue;
-        if (rule != ScaleRule::kAmax && !searches.Takes()) continue;
+        if (!chosen.Takes(rule != ScaleRule::kAmax)) continue;
         SCOPED_TRACE(std::string(ScaledFormatName(format)) + ' ' + name +
                      (asymmetric ? " asymmetric " : " ") + std::string(ScaleRuleName(rule)));
         Request request;
@@ -241,7 +246,7 @@ TEST_F(WrittenSweep, LayoutsOfSinglePrograms) {
                            {ScaledFormat::kMxfp8, "mlx"},
                            {ScaledFormat::kNvfp4, "mlx"},
                            {ScaledFormat::kMxfp4, "gpt-oss"}};
-  Searches searches;
+  Chosen chosen;
   for (const One& one : kOnes) {
     const std::string name = one.layout;
     Request request;
@@ -254,7 +259,7 @@ TEST_F(WrittenSweep, LayoutsOfSinglePrograms) {
     std::vector<std::optional<ScaleRule>> rules = {{}, ScaleRule::kMse};
     if (one.is_fine) rules.push_back(ScaleRule::kFourOverSix);
     for (const std::optional<ScaleRule>& rule : rules) {
-      if (rule && !searches.Takes()) continue;
+      if (!chosen.Takes(rule.has_value())) continue;
       SCOPED_TRACE(std::string(ScaledFormatName(one.format)) + ' ' + name +
                    (one.rotate ? " rotated" : "") + (rule ? " searched" : ""));
       request.scale_rule = rule;

@@ -41,8 +41,7 @@ class Threads : public ::testing::TestWithParam<DataType> {};
 TEST_P(Threads, SameBitsForAnyNumber) {
   const TypeInfo& from = *FindType(GetParam());
   for (const TypeInfo& to : FixedWidthTypes()) {
-    if (Sampled() && (static_cast<int>(from.type) * 3 + static_cast<int>(to.type)) % 7 != 0)
-      continue;
+    if (!Takes(from, to, 3, 31)) continue;
     const std::uint64_t n = Enough(from, to, 4);
     const Tensor source = Repeated(from, to, n);
     std::size_t turn = 0;
@@ -79,8 +78,7 @@ TEST_P(Threads, SameBitsForAnyNumber) {
 TEST_P(Threads, SameReportForAnyNumber) {
   const TypeInfo& from = *FindType(GetParam());
   for (const TypeInfo& to : FixedWidthTypes()) {
-    if (Sampled() && (static_cast<int>(from.type) * 3 + static_cast<int>(to.type)) % 7 != 1)
-      continue;
+    if (!Takes(from, to, 3, 31)) continue;
     const std::uint64_t n = Enough(from, to, 1);
     const Tensor source = Repeated(from, to, n);
     const ForcedPlan plan(from.type, to.type, {}, Targets().front());
@@ -124,10 +122,7 @@ TEST(TbbExecutor, SameBits) {
   EXPECT_LE(executor->Concurrency(), 2u);
   for (const TypeInfo& from : FixedWidthTypes()) {
     for (const TypeInfo& to : FixedWidthTypes()) {
-      if ((static_cast<int>(from.type) + 2 * static_cast<int>(to.type)) % (Sampled() ? 61 : 5) !=
-          0) {
-        continue;
-      }
+      if (!Takes(from, to, 5, 151)) continue;
       const std::uint64_t n = Enough(from, to, 4);
       const Tensor source = Repeated(from, to, n);
       const ForcedPlan plan(from.type, to.type, {}, Targets().front());

@@ -112,6 +112,13 @@ bool Sampled() {
 
 std::size_t Scaled(std::size_t full) { return Sampled() ? full / 10 + 1 : full; }
 
+bool Takes(const TypeInfo& from, const TypeInfo& to, std::uint32_t full, std::uint32_t sampled) {
+  const std::uint32_t pair =
+      static_cast<std::uint32_t>(from.type) * 32 + static_cast<std::uint32_t>(to.type);
+  const std::uint32_t mixed = pair * 2654435761U >> 16;
+  return mixed % (Sampled() ? sampled : full) == 0;
+}
+
 std::vector<std::uint64_t> AllCodes(const TypeInfo& row) {
   const std::uint64_t kinds = 1ull << row.bits;
   std::vector<std::uint64_t> codes;

@@ -23,6 +23,8 @@ namespace tensorcast::testing {
 bool Sampled();
 // `full` elements, or about a tenth of them where sampled.
 std::size_t Scaled(std::size_t full);
+// Whether a pair is one of those that are tested: one in `full`, or where sampled one in `sampled`.
+bool Takes(const TypeInfo& from, const TypeInfo& to, std::uint32_t full, std::uint32_t sampled);
 // `full`, or where sampled about a tenth of it, in its order; the same for the same seed.
 template <class T> std::vector<T> SampleOf(std::vector<T> full, std::uint64_t seed = 1) {
   if (!Sampled()) return full;

@@ -388,7 +388,7 @@ TEST_F(Files, ExternalData) {
 TEST(Running, LongChainsTakeLinearTime) {
   const std::vector<Tensor> inputs = {Floats({1, 1.0001f})};
   double seconds[2] = {};
-  const int lengths[2] = {10'000, 1'000'000};
+  const int lengths[2] = {1'000, 100'000};
   for (int i = 0; i < 2; ++i) {
     const std::string bytes = onnx_test::ChainModel(lengths[i]).Bytes();
     const auto begin = std::chrono::steady_clock::now();

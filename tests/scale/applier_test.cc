@@ -188,6 +188,7 @@ void CheckAll(const Scaling& scaling, double global) {
   for (const DataType to : kTo) {
     const Expected expected(scaling, global, to);
     for (const Partition& partition : Partitions()) {
+      if (testing::Sampled() && random() % 3 != 0) continue;
       for (const Target target : Targets()) {
         for (const bool usual : {false, true}) expected.Check(partition, target, usual, random);
         if (::testing::Test::HasFatalFailure()) return;

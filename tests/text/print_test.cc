@@ -104,7 +104,8 @@ TEST_P(Print, LongColumns) {
   const oracle::Row& row = oracle::RowOf(static_cast<int>(from.type));
   const std::vector<std::uint64_t> some = CodesOf(from);
   std::vector<std::uint64_t> codes;
-  for (std::size_t i = 0; i < 20011; ++i) codes.push_back(some[i * 7919 % some.size()]);
+  for (std::size_t i = 0; i < Scaled(20000) + 11; ++i)
+    codes.push_back(some[i * 7919 % some.size()]);
   const std::vector<std::byte> source = oracle::Pack(codes, from.bits);
   ThreadExecutor three(3);
   for (const StringStyle style : {StringStyle::kNumpy, StringStyle::kOrt}) {
