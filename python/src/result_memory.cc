@@ -217,8 +217,25 @@ KeptMemory& Kept() {
   return kept;
 }
 
+// The last block that the C library made which was given back, for the next result of about its
+// size: the library takes as long over some KiB as a cast of them. Null where there is none.
+std::atomic<void*> spare = nullptr;
+constexpr std::size_t kSpareFrom = 4096;
+
+void Free(void* memory) {
+  if (memory != nullptr) std::free(HeaderOf(memory)->begin);
+}
+
 void* TakeSmall(std::size_t bytes) {
   constexpr std::size_t kRoom = 2 * kResultAlignment;  // for the header, and to align
+  if (bytes >= kSpareFrom) {
+    void* const kept = spare.exchange(nullptr);
+    if (kept != nullptr && bytes <= HeaderOf(kept)->capacity &&
+        HeaderOf(kept)->capacity <= 2 * bytes) {
+      return kept;
+    }
+    Free(kept);
+  }
   void* const begin = std::malloc(bytes + kRoom);
   if (begin == nullptr) return nullptr;
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
@@ -241,7 +258,10 @@ void* TakeMemory(std::size_t bytes) noexcept {
 void GiveMemory(void* memory) noexcept {
   if (memory == nullptr) return;
   const Header header = *HeaderOf(memory);
-  if (!header.is_mapped) return std::free(header.begin);
+  if (!header.is_mapped) {
+    const bool is_kept = header.capacity >= kSpareFrom && Kept().limit() != 0;
+    return Free(is_kept ? spare.exchange(memory) : memory);
+  }
 #ifdef MADV_FREE
   // Before another thread may have the memory.
   if (header.is_huge ? HasHugePages() : Kept().bytes() + header.capacity > kOwn) {
@@ -261,6 +281,9 @@ void* GrowMemory(void* memory, std::size_t bytes) noexcept {
 
 std::size_t KeptLimit() noexcept { return Kept().limit(); }
 std::size_t KeptBytes() noexcept { return Kept().bytes(); }
-void SetKeptLimit(std::size_t bytes) noexcept { Kept().SetLimit(bytes); }
+void SetKeptLimit(std::size_t bytes) noexcept {
+  Kept().SetLimit(bytes);
+  if (bytes == 0) Free(spare.exchange(nullptr));
+}
 
 }  // namespace tensorcast::python

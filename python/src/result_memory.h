@@ -12,7 +12,8 @@ namespace tensorcast::python {
 
 inline constexpr std::size_t kResultAlignment = 64;
 
-// Results of so many bytes are kept when they are given back; smaller ones the C library keeps.
+// Results of so many bytes are kept when they are given back; smaller ones the C library keeps, but
+// for the last one of some KiB.
 inline constexpr std::size_t kKeptFrom = std::size_t{1} << 19;
 
 // Gives memory for so many bytes, not set; null where there is none.
@@ -23,8 +24,9 @@ void GiveMemory(void* memory) noexcept;
 // where there is none.
 void* GrowMemory(void* memory, std::size_t bytes) noexcept;
 
-// How many bytes may be kept, and are. At the start the first is TENSORCAST_RESULT_MEMORY of the
-// environment, else 1 GiB, at most a sixteenth of what this process may come to use.
+// How many bytes may be kept, and are, the last small one not counted. At the start the first is
+// TENSORCAST_RESULT_MEMORY of the environment, else 1 GiB, at most a sixteenth of what this process
+// may come to use.
 std::size_t KeptLimit() noexcept;
 std::size_t KeptBytes() noexcept;
 // What is kept beyond the new limit goes back to the system; with 0 nothing is kept any more.

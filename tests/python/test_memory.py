@@ -101,11 +101,12 @@ def test_the_limit_holds():
             tc.result_memory(limit=wrong)
 
 
-def test_numpy_may_resize_and_give_away_a_result():
-    x = np.arange(300_000, dtype=np.float32)
+@pytest.mark.parametrize("n", [3000, 300_000])
+def test_numpy_may_resize_and_give_away_a_result(n):
+    x = np.arange(n, dtype=np.float32)
     made = tc.cast(x, "float64")
-    made.resize(700_000, refcheck=False)
-    assert np.array_equal(made[:300_000], x) and not made[300_000:].any()
+    made.resize(n * 7 // 3, refcheck=False)
+    assert np.array_equal(made[:n], x) and not made[n:].any()
     made.resize(100, refcheck=False)
     assert made.tolist() == list(range(100))
     objects = tc.cast(x, "string")  # an array of objects, which numpy clears
@@ -116,8 +117,10 @@ def test_numpy_may_resize_and_give_away_a_result():
     assert np.array_equal(tc.cast(other, "float32"), other)
 
 
-def test_each_result_is_its_own():
-    """Results of many threads that are held, looked at and given back in turn."""
+@pytest.mark.parametrize(("least", "most"), [(100_000, 400_000), (400, 60_000)])
+def test_each_result_is_its_own(least, most):
+    """Results of many threads that are held, looked at and given back in turn; those of less than half a MiB have the
+    memory of the one given back last, if it is of about their size."""
     wrong = []
 
     def run(number):
@@ -125,7 +128,7 @@ def test_each_result_is_its_own():
         held = []
         for turn in range(60):
             value = number * 100 + turn
-            size = int(random.integers(100_000, 400_000))
+            size = int(random.integers(least, most))
             held.append((value, tc.cast(np.full(size, value, np.int32), random.choice(["float64", "int64"]))))
             if len(held) > 3:
                 value, array = held.pop(int(random.integers(len(held))))
