@@ -170,10 +170,7 @@ class KeptMemory {
     while (bytes_ > limit_) UnmapOldest();
   }
 
-  std::size_t limit() {
-    const std::lock_guard lock(mutex_);
-    return limit_;
-  }
+  std::size_t limit() const { return limit_; }
   std::size_t bytes() {
     const std::lock_guard lock(mutex_);
     return bytes_;
@@ -203,7 +200,7 @@ class KeptMemory {
   std::array<Block, kMostKept> kept_ = {};
   std::size_t blocks_ = 0;
   std::size_t bytes_ = 0;
-  std::size_t limit_;
+  std::atomic<std::size_t> limit_;  // read without the lock, as every small result asks for it
 };
 
 // It is never destroyed: arrays are given back until the process ends.
