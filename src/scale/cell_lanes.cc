@@ -299,7 +299,6 @@ const CellLanes* TargetLanes() {
 #if HWY_TARGET <= HWY_AVX3
     filled.divide_to_halves = &DivideToHalves;
     filled.multiply_to_halves = &MultiplyToHalves;
-    filled.divide_to_integers = &DivideToIntegersByHalves;
 #endif
     filled.powers_of = &PowersOf;
     filled.rounded_scales = &RoundedScales;
@@ -386,12 +385,42 @@ template <> const CellLanes* LanesOf<HWY_TARGET>() { return HWY_NAMESPACE::Targe
 #if HWY_ONCE
 namespace {
 
+// What AVX2, which every processor with AVX-512 has, does besides or faster than that.
+CellLanes WithAvx2(CellLanes lanes, const CellLanes& avx2) {
+  lanes.scale_integers = avx2.scale_integers;
+  lanes.are_float_sums = avx2.are_float_sums;
+  lanes.unpack = avx2.unpack;
+  lanes.look_up_blocks = avx2.look_up_blocks;
+  lanes.find_steps = avx2.find_steps;
+  lanes.encode_by_steps = avx2.encode_by_steps;
+  lanes.encode_under_powers = avx2.encode_under_powers;
+  lanes.find_nibble_steps = avx2.find_nibble_steps;
+  lanes.encode_by_nibble_steps = avx2.encode_by_nibble_steps;
+  lanes.divide_to_integers = avx2.divide_to_integers;
+  // Without a permutation of bytes.
+  if (lanes.of_magnitudes.fill == nullptr) {
+    lanes.of_magnitudes = avx2.of_magnitudes;
+    lanes.multiply_by_powers = avx2.multiply_by_powers;
+    lanes.multiply_integers = avx2.multiply_integers;
+  }
+  return lanes;
+}
+
+template <std::int64_t kHighway> const CellLanes* BestLanesOf() {
+  if constexpr (kHighway < HWY_AVX2 && (HWY_TARGETS & HWY_AVX2) != 0) {
+    static const CellLanes lanes = WithAvx2(*LanesOf<kHighway>(), *LanesOf<HWY_AVX2>());
+    return &lanes;
+  } else {
+    return LanesOf<kHighway>();
+  }
+}
+
 template <std::size_t kBit>
 void TakeIfIts(Target target, std::int64_t supported, const CellLanes** found) {
   constexpr std::int64_t kHighway = std::int64_t{1} << kBit;
   if constexpr ((HWY_TARGETS & ~HWY_SCALAR & kHighway) != 0) {
     if ((supported & kHighway) != 0 && core::KernelsOf<kHighway>()->target == target) {
-      *found = LanesOf<kHighway>();
+      *found = BestLanesOf<kHighway>();
     }
   }
 }

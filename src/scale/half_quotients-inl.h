@@ -1,6 +1,6 @@
 // Quotients of the elements of cells as bfloat16 rounded to odd, from which codes of few bits are
-// made with one rounding (core/route.h), and those of int8. Included once per target, after
-// quotients-inl.h; only AVX-512 has them.
+// made with one rounding (core/route.h). Included once per target, after quotients-inl.h; only
+// AVX-512 has them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_SCALE_HALF_QUOTIENTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -242,76 +242,6 @@ void DivideToHalves(const std::byte* x, bool is_bfloat16, std::byte* quotients, 
     return DivideToHalves<true>(x, is_bfloat16, quotients, n, by, cells, ties);
   }
   DivideToHalves<false>(x, is_bfloat16, quotients, n, by, cells, ties);
-}
-
-// The codes of int8: a quotient and 384.5 is a float32 whose last 15 bits are what follows the
-// point, and the eight above them the code beside 128. The sum is off by less than a unit: by half
-// of one, and by a factor's 2^-24 of a quotient below 128. What is as near to a tie as two, beyond
-// 127 or NaN is done by IntegerQuotients.
-template <std::size_t kBytes> struct IntegerHalves {
-  template <std::size_t kCount, class Cell>
-  HWY_INLINE void Run(const std::byte* x, const Cell& cell, std::byte* out) const {
-    if constexpr (kCount == 1) {
-      carefully.template Run<1>(x, cell, out);
-    } else {
-      static_assert(kCount == 4);
-      const __m512i near = _mm512_set1_epi16(4);
-      __m512i besides[2], codes[2], above = _mm512_setzero_si512();
-      for (std::size_t v = 0; v < kCount; v += 2) {
-        TwoVectors sums =
-            Products32<kBytes>(x + v * kFloats * kBytes, carefully.by.factors[cell(v)],
-                               carefully.by.factors[cell(v + 1)]);
-        for (__m512i* const sum : {&sums.first, &sums.second}) {
-          *sum =
-              _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(*sum), _mm512_set1_ps(384.5F)));
-          above = _mm512_max_epu32(above, *sum);
-          // So that a code is the last byte of an upper half.
-          *sum = _mm512_add_epi32(*sum, *sum);
-        }
-        besides[v / 2] = _mm512_add_epi16(halves.Lower(sums), near);
-        // 0 to 254 of codes; of what is below them, more.
-        codes[v / 2] = _mm512_sub_epi16(halves.Upper(sums), _mm512_set1_epi16(kLeast));
-        const __m512i code = _mm512_sub_epi16(codes[v / 2], _mm512_set1_epi16(127));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + v * kFloats),
-                            _mm512_cvtepi16_epi8(code));
-      }
-      const auto is_near = [](__m512i nearest) HWY_ATTR {
-        return static_cast<std::uint64_t>(_mm512_cmple_epu16_mask(nearest, _mm512_set1_epi16(8)));
-      };
-      const bool is_beyond =
-          (_mm512_cmpgt_epu16_mask(_mm512_max_epu16(codes[0], codes[1]), _mm512_set1_epi16(254)) |
-           _mm512_cmpge_epu32_mask(above, _mm512_castps_si512(_mm512_set1_ps(512.0F)))) != 0;
-      const std::uint64_t near_any = is_near(_mm512_min_epu16(besides[0], besides[1]));
-      if (HWY_LIKELY(!is_beyond && near_any == 0)) return;
-      const std::uint64_t all = is_near(besides[0]) | is_near(besides[1]) << 32;
-      if (!is_beyond && hwy::PopCount(all) <= kFewWrong) {
-        return ForEachBit(all, [&](std::size_t i) HWY_ATTR {
-          const double quotient =
-              QuotientOf<kBytes>(x + i * kBytes, carefully.by, cell(i / kFloats));
-          const double nearest = (quotient + 0x1.8p52) - 0x1.8p52;
-          out[i] = static_cast<std::byte>(static_cast<int>(std::clamp(nearest, -127.0, 127.0)));
-        });
-      }
-      for (std::size_t v = 0; v < kCount; ++v) {
-        const auto one = [&](std::size_t /*of a vector*/) { return cell(v); };
-        carefully.template Run<1>(x + v * kFloats * kBytes, one, out + v * kFloats);
-      }
-    }
-  }
-
-  // Of 257, doubled, which is the code -127.
-  static constexpr auto kLeast = static_cast<std::int16_t>(2 * 0x43808000u >> 16);
-
-  const IntegerQuotients<kBytes> carefully;
-  const Halves<kBytes> halves = {};
-};
-
-void DivideToIntegersByHalves(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
-                              const Divisors& by, const CellsInOrder& cells) {
-  if (is_bfloat16) {
-    return ForEachVector<2, 1>(x, codes, n, cells, IntegerHalves<2>{IntegerQuotients<2>(by)});
-  }
-  ForEachVector<4, 1>(x, codes, n, cells, IntegerHalves<4>{IntegerQuotients<4>(by)});
 }
 
 }  // namespace
