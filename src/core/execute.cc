@@ -26,9 +26,8 @@ constexpr std::uint64_t kLeastParallelBytes = 4 << 20;
 constexpr std::uint64_t kLeastParallelBytesWithLoss = 1 << 20;
 constexpr std::size_t kSlicesPerThread = 4;
 
-// Runs of more bytes in and out than this write past the caches, unless they read more than they
-// write, where nothing was gained. Where a machine shares a very large cache among many, a run has
-// a part of it.
+// Runs of more bytes in and out than this may write past the caches. Where a machine shares a very
+// large cache among many, a run has a part of it.
 std::uint64_t StreamedFrom() {
   static const std::uint64_t bytes = [] {
     std::uint64_t cache = 0;
@@ -209,7 +208,7 @@ Status CastPlan::RunChecked(std::span<const std::byte> source, std::uint64_t sou
   Target ran = bound.kernels->target;
   if (n != 0) {
     const auto bits = static_cast<std::uint64_t>(bound.from->bits + bound.to->bits);
-    const bool streams = bound.to->bits >= bound.from->bits && n / 8 * bits >= core::StreamedFrom();
+    const bool streams = n / 8 * bits >= core::StreamedFrom();
     const core::Job job = {
         source.data(),  source_first, destination.data(), destination_first, n, loss,
         run.loss_index, streams};

@@ -66,6 +66,10 @@ bool CopyCodes(const Bound& bound, const Job& job) {
 // Blocks of what a direct stage writes, which go to memory past the caches: short ones, so that the
 // next block is read while one is on its way.
 constexpr std::size_t kStreamedBytes = 512;
+// What reads more than it writes gains by it where blocks are filled fastest.
+bool StreamingPays(const Bound& bound) {
+  return bound.to->bits >= bound.from->bits || TENSORCAST_AVX512;
+}
 
 // Casts by the direct stage from `in` to `out`, n elements. A result that no cache holds is written
 // by stores that do not read what they overwrite: first into a block that stays in the first cache.
@@ -130,7 +134,7 @@ Target Run(const Bound& bound, const CastOptions&, const Job& job) {
     };
     const std::byte* const in = job.source + offset(job.source_first, *bound.from);
     std::byte* const out = job.destination + offset(job.destination_first, *bound.to);
-    if (job.streams) {
+    if (job.streams && StreamingPays(bound)) {
       RunStreamed(bound, in, out, job.n - staged);
     } else {
       bound.direct(in, out, static_cast<std::size_t>(job.n - staged), bound.args);
