@@ -357,8 +357,8 @@ HWY_INLINE void EncodeFloat32(const Float32s& x, std::byte* out, const EncodeArg
   } else if constexpr (kType == DataType::kFloat16 && kHasFloat16) {
     const hn::Rebind<hwy::float16_t, DF32> df16;
     const Like<std::uint16_t, D32> half;
-    Store(hn::BitCast(half, hn::DemoteTo(df16, x.low)), half, out);
-    Store(hn::BitCast(half, hn::DemoteTo(df16, x.high)), half, out + hn::Lanes(d32) * 2);
+    const auto code = [&](auto v) HWY_ATTR { return hn::BitCast(half, hn::DemoteTo(df16, v)); };
+    Store(hn::Combine(d16, code(x.high), code(x.low)), d16, out);
   } else if constexpr (row.bits == 64) {
     const DF64 df64;
     const D64 d64;
@@ -408,9 +408,9 @@ HWY_INLINE void EncodeFloat64(hn::VFromD<DF64> low, hn::VFromD<DF64> high, std::
   const D64 d64;
   const D32 d32;
   if constexpr (kType == DataType::kFloat32) {
+    const DF32 df32;
     const Like<float, DF64> half;
-    Store(hn::DemoteTo(half, low), half, out);
-    Store(hn::DemoteTo(half, high), half, out + hn::Lanes(df64) * 4);
+    Store(hn::Combine(df32, hn::DemoteTo(half, high), hn::DemoteTo(half, low)), df32, out);
   } else if constexpr (row.bits == 64) {
     Store(Float64ToInteger<false>(low, args), d64, out);
     Store(Float64ToInteger<false>(high, args), d64, out + hn::Lanes(df64) * 8);
