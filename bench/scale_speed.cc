@@ -253,6 +253,7 @@ void MeasureAllPacked(std::string_view only, Target target) {
                             {"Q4_0", {0}, DataType::kInt4},
                             {"Q4_1", {0, 2}, DataType::kUint4},
                             {"IQ4_NL", {0}, DataType::kInt4},
+                            {"IQ4_XS", {0}, DataType::kInt4},
                             {"Q3_K", {108}, DataType::kInt4},
                             {"Q2_K", {80, 82}, DataType::kUint2}}) {
     if (is_asked(row.type)) MeasureBlocks(row, target);
