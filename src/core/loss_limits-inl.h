@@ -10,7 +10,10 @@
 #endif
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "core/lanes-inl.h"
@@ -66,19 +69,13 @@ class OwnLimits {
       const std::size_t end = std::min(n, first + kOrdinaryRun);
       while (cells->end <= head + first) ++cells;
       Run& run = runs_[first / kOrdinaryRun];
-      run = {.first = first, .end = end, .cells = cells, .closest = cells->limits};
+      run = {.first = first, .end = end, .cells = cells, .closest = {}};
+      Closest closest(cells->limits);
       for (; cells->end < head + end; ++cells) {
         each_ = each_ || (cells->end - head) % kLossSums != 0;
-        const CellLimits& next = cells[1].limits;
-        // A limit that is NaN, of an odd scale, stays or comes: it answers for nothing.
-        const auto take = [](double& known, double other, bool is_closer) {
-          if (is_closer || other != other) known = other;
-        };
-        take(run.closest.up, next.up, next.up < run.closest.up);
-        take(run.closest.down, next.down, next.down < run.closest.down);
-        take(run.closest.least_normal, next.least_normal,
-             next.least_normal > run.closest.least_normal);
+        closest.Take(cells[1].limits);
       }
+      run.closest = closest.limits();
     }
   }
 
@@ -117,6 +114,33 @@ class OwnLimits {
     const ScaledResults::Cell* cells;  // from that of the first element on
     CellLimits closest;                // of all of them
     bool is_written_out = false;
+  };
+
+  // The closest of some limits, as bits of positive numbers: which of two is closer is no branch. A
+  // NaN, of an odd scale, is closer than any number, as it answers for nothing.
+  class Closest {
+   public:
+    explicit Closest(const CellLimits& of)
+        : up_(Beyond(of.up)), down_(Beyond(of.down)), least_normal_(Bits(of.least_normal)) {}
+    void Take(const CellLimits& of) {
+      up_ = std::min(up_, Beyond(of.up));
+      down_ = std::min(down_, Beyond(of.down));
+      least_normal_ = std::max(least_normal_, Bits(of.least_normal));
+    }
+    CellLimits limits() const {
+      const auto number = [](std::uint64_t bits) { return std::bit_cast<double>(bits); };
+      return {number(up_ + kFirstNan), number(down_ + kFirstNan), number(least_normal_)};
+    }
+
+   private:
+    static constexpr std::uint64_t kFirstNan = (std::uint64_t{0x7FF} << 52) + 1;
+    static std::uint64_t Bits(double limit) {
+      return std::bit_cast<std::uint64_t>(std::fabs(limit));
+    }
+    // So that NaN is less than numbers.
+    static std::uint64_t Beyond(double limit) { return Bits(limit) - kFirstNan; }
+
+    std::uint64_t up_, down_, least_normal_;
   };
 
   HWY_INLINE hn::Vec<DF64> Limit(const double* limits, std::size_t i) const {

@@ -78,12 +78,15 @@ void CellArithmetic::Run(const Code* codes, double* values, std::size_t n, doubl
     return rounding == Rounding::kNearest ? a / b : core::DivideToOdd(a, b);
   };
   if (two_mantissas) {
-    // Powers of two do not change how a quotient is rounded.
-    const double quotients[2] = {divide(multiplier, divisor), divide(1.5 * multiplier, divisor)};
+    // Powers of two do not change how a quotient is rounded. Chosen without a branch or a look-up,
+    // so that compilers make lanes of it.
+    const auto one = std::bit_cast<std::uint64_t>(divide(multiplier, divisor));
+    const auto differ = one ^ std::bit_cast<std::uint64_t>(divide(1.5 * multiplier, divisor));
     constexpr std::uint64_t kMantissa = detail::LowMask(52);
     for (std::size_t i = 0; i < n; ++i) {
       const auto bits = std::bit_cast<std::uint64_t>(values[i]);
-      values[i] = std::bit_cast<double>(bits & ~kMantissa) * quotients[bits >> 51 & 1];
+      const std::uint64_t quotient = one ^ (differ & -(bits >> 51 & 1));
+      values[i] = std::bit_cast<double>(bits & ~kMantissa) * std::bit_cast<double>(quotient);
     }
     return;
   }
