@@ -231,7 +231,7 @@ struct LowLanes {
 // kZeros: whether a source may be zero; else `smallest` is left to the caller.
 template <bool kZeros, class Limits>
 LowLanes FindLow(const double* x_values, const double* y_values, std::size_t first, std::size_t end,
-                 const Limits& limits) {
+                 Limits& limits) {
   const DF64 d;
   const hn::RebindToSigned<DF64> di;
   const auto zero = hn::Zero(d);
@@ -239,20 +239,24 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
   LowLanes found;
   auto lost = zero;
   LaneCount source_zeros, zeros, to_zero, low;
-  for (std::size_t i = first; i < end; i += kLossSums) {
-    const auto y = hn::LoadU(d, y_values + i);
-    const auto y_zero = hn::Eq(y, zero);
-    zeros.Add(y_zero);
-    low.Add(hn::Lt(hn::Abs(y), limits.LeastNormal(i)));
-    if constexpr (kZeros) {
-      const auto x = hn::LoadU(d, x_values + i);
-      const auto x_zero = hn::Eq(x, zero);
-      source_zeros.Add(x_zero);
-      to_zero.Add(hn::AndNot(x_zero, y_zero));
-      found.smallest = hn::Min(found.smallest, hn::IfThenElse(x_zero, infinity, hn::Abs(x)));
-      lost = hn::Or(lost, hn::IfThenElseZero(hn::And(x_zero, y_zero), hn::AndNot(y, x)));
+  const auto part = [&](std::size_t i, std::size_t part_end,
+                        const auto& of_part) TENSORCAST_INLINED {
+    for (; i < part_end; i += kLossSums) {
+      const auto y = hn::LoadU(d, y_values + i);
+      const auto y_zero = hn::Eq(y, zero);
+      zeros.Add(y_zero);
+      low.Add(hn::Lt(hn::Abs(y), of_part.LeastNormal(i)));
+      if constexpr (kZeros) {
+        const auto x = hn::LoadU(d, x_values + i);
+        const auto x_zero = hn::Eq(x, zero);
+        source_zeros.Add(x_zero);
+        to_zero.Add(hn::AndNot(x_zero, y_zero));
+        found.smallest = hn::Min(found.smallest, hn::IfThenElse(x_zero, infinity, hn::Abs(x)));
+        lost = hn::Or(lost, hn::IfThenElseZero(hn::And(x_zero, y_zero), hn::AndNot(y, x)));
+      }
     }
-  }
+  };
+  limits.ForEachPart(first, end, part);
   found.zeros = zeros.Total();
   found.low = low.Total();
   found.source_zeros = source_zeros.Total();
@@ -300,7 +304,6 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   LowLanes low;
   low.smallest = smallest;
   if (limits.MayBeLow(smallest, first)) {
-    limits.Prepare(first, end);
     if (hn::AllTrue(d, hn::Gt(smallest, zero))) {
       low = FindLow<false>(x_values, y_values, first, end, limits);
       low.smallest = smallest;

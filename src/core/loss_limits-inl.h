@@ -36,12 +36,21 @@ struct UniformLimits {
       : high(hn::Set(DF64(), params.beyond_high)),
         low(hn::Set(DF64(), params.beyond_low)),
         least(hn::Set(DF64(), params.least_normal)) {}
+  explicit UniformLimits(const CellLimits& cell)
+      : high(hn::Set(DF64(), cell.up)),
+        low(hn::Set(DF64(), -cell.down)),
+        least(hn::Set(DF64(), cell.least_normal)) {}
   // What is called before elements are held against their limits one by one.
   HWY_INLINE void Prepare(std::size_t, std::size_t) const {}
   template <class V> HWY_INLINE auto Beyond(V x, std::size_t) const {
     return hn::Or(hn::Ge(x, high), hn::Le(x, low));
   }
   HWY_INLINE auto LeastNormal(std::size_t) const { return least; }
+  // Calls visit(i, end, limits) for parts of the elements, each of which has the same limits.
+  template <class Visit>
+  HWY_INLINE void ForEachPart(std::size_t first, std::size_t end, const Visit& visit) const {
+    visit(first, end, *this);
+  }
   // By the smallest magnitude, whether any is below the least normal one.
   template <class V> HWY_INLINE bool MayBeLow(V smallest, std::size_t) const {
     return !hn::AllFalse(DF64(), hn::Lt(smallest, least));
@@ -101,11 +110,29 @@ class OwnLimits {
                                           hn::Gt(smallest, hn::Set(d, -closest.down)))))) {
       return false;
     }
-    Prepare(first, end);
-    for (std::size_t i = first; i < end; i += kLossSums) {
-      if (!hn::AllFalse(d, Beyond(hn::LoadU(d, x + i), i))) return true;
+    auto beyond = hn::Zero(d);
+    ForEachPart(first, end,
+                [&](std::size_t i, std::size_t part_end, const auto& limits) TENSORCAST_INLINED {
+                  for (; i < part_end; i += kLossSums) {
+                    const auto is_beyond = limits.Beyond(hn::LoadU(d, x + i), i);
+                    beyond = hn::Or(beyond, hn::VecFromMask(d, is_beyond));
+                  }
+                });
+    const hn::RebindToSigned<DF64> di;
+    return !hn::AllFalse(di, hn::Lt(hn::BitCast(di, beyond), hn::Zero(di)));
+  }
+  template <class Visit>
+  HWY_INLINE void ForEachPart(std::size_t first, std::size_t end, const Visit& visit) {
+    if (HWY_UNLIKELY(each_)) {
+      Prepare(first, end);
+      return visit(first, end, *this);
     }
-    return false;
+    const ScaledResults::Cell* cell = runs_[first / kOrdinaryRun].cells;
+    for (std::size_t i = first; i < end; ++cell) {
+      const std::size_t part_end = std::min(end, cell->end - head_);
+      visit(i, part_end, UniformLimits(cell->limits));
+      i += (part_end - i + kLossSums - 1) / kLossSums * kLossSums;
+    }
   }
 
  private:
