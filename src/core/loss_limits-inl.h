@@ -144,28 +144,25 @@ class OwnLimits {
   };
 
   // The closest of some limits, as bits of positive numbers: which of two is closer is no branch. A
-  // NaN, of an odd scale, is closer than any number, as it answers for nothing.
+  // NaN, of an odd scale, is more than any number: nothing is beyond it, and all may be low.
   class Closest {
    public:
     explicit Closest(const CellLimits& of)
-        : up_(Beyond(of.up)), down_(Beyond(of.down)), least_normal_(Bits(of.least_normal)) {}
+        : up_(Bits(of.up)), down_(Bits(of.down)), least_normal_(Bits(of.least_normal)) {}
     void Take(const CellLimits& of) {
-      up_ = std::min(up_, Beyond(of.up));
-      down_ = std::min(down_, Beyond(of.down));
+      up_ = std::min(up_, Bits(of.up));
+      down_ = std::min(down_, Bits(of.down));
       least_normal_ = std::max(least_normal_, Bits(of.least_normal));
     }
     CellLimits limits() const {
       const auto number = [](std::uint64_t bits) { return std::bit_cast<double>(bits); };
-      return {number(up_ + kFirstNan), number(down_ + kFirstNan), number(least_normal_)};
+      return {number(up_), number(down_), number(least_normal_)};
     }
 
    private:
-    static constexpr std::uint64_t kFirstNan = (std::uint64_t{0x7FF} << 52) + 1;
     static std::uint64_t Bits(double limit) {
       return std::bit_cast<std::uint64_t>(std::fabs(limit));
     }
-    // So that NaN is less than numbers.
-    static std::uint64_t Beyond(double limit) { return Bits(limit) - kFirstNan; }
 
     std::uint64_t up_, down_, least_normal_;
   };
