@@ -31,6 +31,9 @@ template <int kInBits, int kOutBits> class PackedLookup {
       constexpr auto kSecond = [](unsigned i) { return i / 4 % 4; };
       const __m512i second = _mm512_permutexvar_epi8(ByteIndices<kSecond>(), results);
       first_ = _mm512_or_si512(results, _mm512_slli_epi16(second, kOutBits));
+    } else if constexpr (kInBits == 6) {
+      first_ = results;
+      second_ = kOutBits == 2 ? _mm512_slli_epi16(results, 2 * kOutBits) : results;
     }
   }
   HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
@@ -49,6 +52,19 @@ template <int kInBits, int kOutBits> class PackedLookup {
       } else {
         StoreCodes<4>(V8{pairs}, out);
       }
+    } else if constexpr (kInBits == 6) {
+      // A lane of 16 bits has two codes of each four.
+      const __m512i low = _mm512_permutexvar_epi8(LoadHalfOfFours<0>(in), first_);
+      const __m512i high = _mm512_permutexvar_epi8(LoadHalfOfFours<1>(in), second_);
+      const __m512i unit = _mm512_set1_epi16(1 << (8 + kOutBits) | 1);
+      if constexpr (kOutBits == 2) {
+        const __m512i fours = _mm512_maddubs_epi16(_mm512_or_si512(low, high), unit);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi16_epi8(fours));
+      } else {
+        const __m512i upper =
+            _mm512_mullo_epi16(_mm512_maddubs_epi16(high, unit), _mm512_set1_epi16(1 << 8));
+        _mm512_storeu_si512(out, _mm512_or_si512(_mm512_maddubs_epi16(low, unit), upper));
+      }
     } else {
       const std::byte* second = in + 64 * kInBits / 8;
       StoreCodes<kOutBits>(codes_(LoadCodes<kInBits>(in)), codes_(LoadCodes<kInBits>(second)), out);
@@ -56,6 +72,19 @@ template <int kInBits, int kOutBits> class PackedLookup {
   }
 
  private:
+  // Of 128 codes of six bits the first two of each four, or the last two, one a byte: two bytes of
+  // each three have them. What stands above a code in its byte is not cleared.
+  template <unsigned kHalf> static HWY_INLINE __m512i LoadHalfOfFours(const std::byte* in) {
+    constexpr auto kFrom = [](unsigned i) {
+      const unsigned byte = i / 2 * 3 + i % 2 + kHalf;
+      return byte < 64 ? byte : byte + 32;  // the second load begins 32 bytes further
+    };
+    constexpr auto kShift = [](unsigned i) { return i % 8 / 2 * 16 + i % 2 * 6 + kHalf * 4; };
+    const __m512i bytes = _mm512_permutex2var_epi8(_mm512_loadu_si512(in), ByteIndices<kFrom>(),
+                                                   _mm512_loadu_si512(in + 32));
+    return _mm512_multishift_epi64_epi8(ByteIndices<kShift>(), bytes);
+  }
+
   Lookup<kInBits> codes_;
   __m512i first_, second_;
 };
