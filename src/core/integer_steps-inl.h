@@ -300,11 +300,7 @@ HWY_INLINE void HalvesToIntegers(const std::byte* in, std::byte* out, const Enco
   V16 a = Load(D16(), in), b = Load(D16(), in + 64);
   if (HWY_UNLIKELY(args.saturates)) {
     constexpr int kInfinity = ((1 << from.exponent_bits) - 1) << from.mantissa_bits;
-    const V16 most = hn::Max(hn::Add(a, a), hn::Add(b, b));
-    if (HWY_UNLIKELY(_mm512_cmpgt_epu16_mask(
-                         most.raw, _mm512_set1_epi16(static_cast<short>(2 * kInfinity))) != 0)) {
-      return CarefulStep<kFrom, kTo>(in, out, args);
-    }
+    if (HWY_UNLIKELY(AnyBeyond(kInfinity, a, b))) return CarefulStep<kFrom, kTo>(in, out, args);
     a = ClampedTo<kFrom, kTo>(a);
     b = ClampedTo<kFrom, kTo>(b);
   }
