@@ -89,6 +89,56 @@ template <int kInBits, int kOutBits> class PackedLookup {
   __m512i first_, second_;
 };
 template <int kInBits, int kOutBits> inline constexpr bool kToPacked = kOutBits <= 4;
+
+// Codes of two bits to six: a byte of results follows from two neighbouring codes, by one of three
+// tables of 16.
+template <int kOutBits> class PairsToCodes {
+  static_assert(kOutBits == 6);
+
+ public:
+  static constexpr std::size_t kElements = 256;
+
+  explicit HWY_INLINE PairsToCodes(const CodeTable& table) {
+    // The results of both codes in lanes of 16 bits, of which a byte has those from bit 0, 2 or 4
+    // on.
+    constexpr auto kCode = [](unsigned i) { return i / 2 % 4; };
+    constexpr auto kSecond = [](unsigned i) { return i / 8 % 4; };
+    const __m512i results = _mm512_load_si512(table.bytes[0]);
+    const __m512i first = _mm512_permutexvar_epi8(ByteIndices<kCode>(), results);
+    const __m512i second = _mm512_permutexvar_epi8(ByteIndices<kSecond>(), results);
+    constexpr int kJoin = 0xF8;  // the first, or the second and the third
+    const __m512i low = _mm512_set1_epi16(0xFF);
+    const __m512i pairs = _mm512_ternarylogic_epi32(
+        _mm512_slli_epi16(_mm512_and_si512(second, low), 6), first, low, kJoin);
+    const __m512i later = _mm512_mask_srli_epi16(pairs, 0xFFFF0000, pairs, 2);
+    table_ = Bytes<Order::kElements>(V16{later}, V16{_mm512_srli_epi16(pairs, 4)}).raw;
+  }
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    const __m512i codes = _mm512_loadu_si512(in);
+    Store<0>(codes, out);
+    Store<1>(codes, out + 64);
+    Store<2>(codes, out + 128);
+  }
+
+ private:
+  template <unsigned kVector> HWY_INLINE void Store(__m512i codes, std::byte* out) const {
+    // Three bytes of results to a byte of codes; those that eight need are brought to their lane.
+    constexpr auto kFrom = [](unsigned i) { return (64 * kVector + i / 8 * 8) / 3 + i % 4; };
+    constexpr auto kShift = [](unsigned i) {
+      const unsigned at = 64 * kVector + i;
+      return (at / 3 - (at - i % 8) / 3) * 8 + at % 3 * 2;
+    };
+    constexpr auto kRow = [](unsigned i) { return (64 * kVector + i) % 3 * 16; };
+    const __m512i pairs = _mm512_multishift_epi64_epi8(
+        ByteIndices<kShift>(), _mm512_permutexvar_epi8(ByteIndices<kFrom>(), codes));
+    constexpr int kJoin = 0xF8;
+    const __m512i at =
+        _mm512_ternarylogic_epi32(ByteIndices<kRow>(), pairs, _mm512_set1_epi8(0x0F), kJoin);
+    _mm512_storeu_si512(out, _mm512_permutexvar_epi8(at, table_));
+  }
+
+  __m512i table_;
+};
 #else
 // Results by the second of two codes of two bits, which stand in the upper half of an index.
 HWY_INLINE V8 BySecondOfPair(V8 results) {

@@ -381,7 +381,9 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     ForEachStep<4, 8, NibblesToBytes::kElements>(in, out, n, NibblesToBytes(*args.table));
     return;
   }
-  if constexpr (kInBits == 2 && (kOutBits == 8 || kOutBits == 6)) {
+#endif
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kInBits == 2 && (kOutBits == 6 || (kOutBits == 8 && HWY_TARGET == HWY_AVX2))) {
     // A step has many; fewer are looked up one by one.
     using ByPairs = PairsToCodes<kOutBits>;
     const std::size_t whole = n / ByPairs::kElements * ByPairs::kElements;
@@ -393,6 +395,8 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     out += whole * kOutBits / 8;
     n -= whole;
   }
+#endif
+#if HWY_TARGET == HWY_AVX2
   if constexpr (kInBits == 6 && kOutBits <= 8) {
     if (args.table->rows.count != 0) return LookUpSixBits<kOutBits>(in, out, n, args.table->rows);
   }
