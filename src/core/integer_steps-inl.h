@@ -231,43 +231,37 @@ template <bool kNearest> HWY_INLINE V16 Bfloat16ToIntegers16(V16 x) {
 }
 
 #if TENSORCAST_AVX512
-// bfloat16 to bytes, modulo 2^8.
-HWY_INLINE void StoreCutBfloat16(V16 a, V16 b, std::byte* out) {
+// Integers of a vector of floats of 16 bits, two of them joined where they stand: the lowest bits
+// of lanes of 32.
+template <DataType kFrom, int kBits> HWY_INLINE __m512i JoinedPairs(V16 x) {
+  const IntegerPairs pairs = ToIntegerPairs<kFrom, (kBits < 8)>(x);
+  const __m512i above = _mm512_madd_epi16(pairs.odd.raw, _mm512_set1_epi32(1 << kBits));
+  constexpr int kChoose = 0xD8;  // the second where the third is set, else the first
+  return _mm512_ternarylogic_epi32(above, pairs.even.raw, _mm512_set1_epi32((1 << kBits) - 1),
+                                   kChoose);
+}
+
+// bfloat16 to 32 bytes, modulo 2^8.
+HWY_INLINE __m256i CutBfloat16(V16 x) {
 #if HWY_TARGET == HWY_AVX3_DL
   constexpr auto kLowest = [](unsigned i) { return i % 2 * 64 + i / 2 * 4 % 64; };
-  const auto store = [](V16 x, std::byte* to) HWY_ATTR {
-    const IntegerPairs pairs = ToIntegerPairs<DataType::kBfloat16, false>(x);
-    const __m512i bytes =
-        _mm512_permutex2var_epi8(pairs.even.raw, ByteIndices<kLowest>(), pairs.odd.raw);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(bytes));
-  };
-  store(a, out);
-  store(b, out + 32);
+  const IntegerPairs pairs = ToIntegerPairs<DataType::kBfloat16, false>(x);
+  return _mm512_castsi512_si256(
+      _mm512_permutex2var_epi8(pairs.even.raw, ByteIndices<kLowest>(), pairs.odd.raw));
 #else
-  const V16 low = hn::Set(D16(), std::uint16_t{0xFF});
-  Store(Bytes<Order::kElements>(hn::And(Bfloat16ToIntegers16<false>(a), low),
-                                hn::And(Bfloat16ToIntegers16<false>(b), low)),
-        D8(), out);
+  return _mm512_cvtepi32_epi16(JoinedPairs<DataType::kBfloat16, 8>(x));
 #endif
 }
 
-// Floats of 16 bits to integers of four or two bits: two of them are joined where they stand,
-// before anything moves between lanes.
+// Floats of 16 bits to integers of four or two bits.
 template <DataType kFrom, int kBits> HWY_INLINE void StoreFewBits(V16 a, V16 b, std::byte* out) {
-  const auto join = [](V16 x) HWY_ATTR {
-    const IntegerPairs pairs = ToIntegerPairs<kFrom, true>(x);
-    const __m512i above = _mm512_madd_epi16(pairs.odd.raw, _mm512_set1_epi32(1 << kBits));
-    constexpr int kChoose = 0xD8;  // the second where the third is set, else the first
-    return _mm512_ternarylogic_epi32(above, pairs.even.raw, _mm512_set1_epi32((1 << kBits) - 1),
-                                     kChoose);
-  };
+  const __m512i low = JoinedPairs<kFrom, kBits>(a), high = JoinedPairs<kFrom, kBits>(b);
 #if HWY_TARGET == HWY_AVX3_DL
   constexpr auto kLowest = [](unsigned i) { return i * 4 % 128; };
   const __m256i bytes =
-      _mm512_castsi512_si256(_mm512_permutex2var_epi8(join(a), ByteIndices<kLowest>(), join(b)));
+      _mm512_castsi512_si256(_mm512_permutex2var_epi8(low, ByteIndices<kLowest>(), high));
 #else
-  const __m256i bytes =
-      _mm256_set_m128i(_mm512_cvtepi32_epi8(join(b)), _mm512_cvtepi32_epi8(join(a)));
+  const __m256i bytes = _mm256_set_m128i(_mm512_cvtepi32_epi8(high), _mm512_cvtepi32_epi8(low));
 #endif
   if constexpr (kBits == 4) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bytes);
@@ -309,7 +303,9 @@ HWY_INLINE void HalvesToIntegers(const std::byte* in, std::byte* out, const Enco
   } else if constexpr (kFrom == DataType::kFloat16) {
     Store(CutToBytes(a, b), D8(), out);
   } else {
-    StoreCutBfloat16(a, b, out);
+    const auto to = reinterpret_cast<__m256i*>(out);
+    _mm256_storeu_si256(to, CutBfloat16(a));
+    _mm256_storeu_si256(to + 1, CutBfloat16(b));
   }
 }
 #endif
