@@ -214,8 +214,38 @@ template <int kInBits, int kOutBits> class PackedLookup {
  private:
   V8 first_, second_;
 };
+#if HWY_TARGET == HWY_AVX3
+// Codes of six bits by words, of which the second ones' have their results where these are joined.
+template <int kOutBits> class PackedLookup<6, kOutBits> {
+ public:
+  static constexpr std::size_t kElements = 64;
+
+  explicit HWY_INLINE PackedLookup(const CodeTable& table) {
+    alignas(64) std::uint8_t second[64];
+    _mm512_store_si512(second, _mm512_slli_epi16(_mm512_load_si512(table.bytes[0]), kOutBits));
+    first_.Set(table.bytes[0], table.bytes[0]);
+    second_.Set(second, second);
+  }
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    const __m512i codes = LoadSixBitPairs(in);
+    const __m256i pairs =
+        _mm512_cvtepi16_epi8(_mm512_or_si512(first_(codes), second_(_mm512_srli_epi16(codes, 6))));
+    if constexpr (kOutBits == 4) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), pairs);
+    } else {
+      const __m256i fours = _mm256_maddubs_epi16(pairs, _mm256_set1_epi16(16 << 8 | 1));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_cvtepi16_epi8(fours));
+    }
+  }
+
+ private:
+  WordRows first_, second_;
+};
+#endif
+
 template <int kInBits, int kOutBits>
-inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
+inline constexpr bool kToPacked =
+    (kInBits <= 4 || (kInBits == 6 && HWY_TARGET == HWY_AVX3)) && kOutBits <= 4;
 #endif
 
 #if HWY_TARGET == HWY_AVX2
