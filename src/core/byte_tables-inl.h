@@ -221,36 +221,6 @@ HWY_INLINE bool Float16ToE8M0(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
   return true;
 }
 
-// Magnitudes below 2^digits to the nearest integer, ties to even.
-constexpr unsigned UpperByteOfPower(int digits) { return static_cast<unsigned>(15 + digits) << 2; }
-template <int kDigits>
-inline constexpr Float16Table kFloat16ToInteger =
-    MakeFloat16Table(UpperByteOfPower(kDigits), [](unsigned code) {
-      const detail::Unpacked value = detail::Decode(code, detail::Row(DataType::kFloat16));
-      return static_cast<unsigned>(
-          value.exponent < 0 ? detail::ShiftRightTiesToEven(value.significand, -value.exponent)
-                             : value.significand << value.exponent);
-    });
-
-// Integers of fewer than eight bits. False where an element is beyond their digits, Inf or NaN.
-template <DataType kTo>
-HWY_INLINE bool Float16Integers(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
-  constexpr const TypeInfo& row = detail::Row(kTo);
-  constexpr int kDigits = row.bits - (row.has_sign ? 1 : 0);
-  const __m512i upper = UpperBytes(a, b), lower = LowerBytes(a, b);
-  if (HWY_UNLIKELY(AnyFrom(UpperByteOfPower(kDigits), upper))) return false;
-  __m512i result = RoundedFloat16<kFloat16ToInteger<kDigits>>(upper, lower);
-  const __mmask64 negative = _mm512_movepi8_mask(upper);
-  if (args.saturates) {
-    constexpr int kMost = (1 << kDigits) - 1;
-    result = _mm512_mask_min_epu8(result, ~negative, result, SetBytes(kMost));
-    if constexpr (!row.has_sign) result = _mm512_maskz_mov_epi8(~negative, result);
-  }
-  result = _mm512_mask_sub_epi8(result, negative, _mm512_setzero_si512(), result);
-  codes->raw = _mm512_and_si512(result, SetBytes((1 << row.bits) - 1));
-  return true;
-}
-
 // --------------------------------------------------------------------------- from 16-bit integers
 
 // Floats of fewer than eight bits whose largest is below 32: integers are brought to six bits.

@@ -544,9 +544,11 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
     }
 #endif
     if constexpr (HasSpecials(from_row) && from_row.bits > 8) {
-      const auto has_nan = [&words]() HWY_ATTR {
+      const auto has_nan = [&]() HWY_ATTR {
 #if TENSORCAST_AVX512
-        if constexpr (!kIsRounded) {    // in integers, so that nothing may be summed
+        if constexpr (kIsRounded) {  // or infinite, which becomes NaN
+          return AnyBeyond(0x7BFF, Load(d16, in), Load(d16, in + 64));
+        } else {                        // in integers, so that nothing may be summed
           constexpr int kIsNaN = 0x81;  // quiet or signalling
           const auto nan = [](VF32 x) HWY_ATTR { return _mm512_fpclass_ps_mask(x.raw, kIsNaN); };
           return (nan(words[0]) | nan(words[1]) | nan(words[2]) | nan(words[3])) != 0;

@@ -37,6 +37,15 @@ HWY_INLINE V16 JoinBfloat16(VF32 even, VF32 odd) {
   return hn::BitCast(D16(), hn::Or(hn::ShiftRight<16>(hn::BitCast(d, even)), hn::BitCast(d, odd)));
 }
 
+#if TENSORCAST_AVX512
+// Whether one of these floats of 16 bits has a magnitude beyond this code.
+HWY_INLINE bool AnyBeyond(int code, V16 a, V16 b) {
+  const V16 doubled = hn::Max(hn::Add(a, a), hn::Add(b, b));
+  const __m512i limit = _mm512_set1_epi16(static_cast<short>(2 * code));
+  return _mm512_cmpgt_epu16_mask(doubled.raw, limit) != 0;
+}
+#endif
+
 // The signed 16-bit lanes in even places, in lanes of 32 bits.
 HWY_INLINE hn::VFromD<hn::RebindToSigned<D32>> EvenOfPairs(V16 x) {
 #if TENSORCAST_AVX512

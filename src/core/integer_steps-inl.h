@@ -141,57 +141,27 @@ HWY_INLINE V16 CutMagnitude(V16 x) {
     for (unsigned e = 0; e < 32; ++e) lacks[e] = static_cast<std::uint16_t>(e == 31 ? 16 : 30 - e);
     return lacks;
   }();
-  const __m512i lacks =
-      _mm512_permutexvar_epi16(_mm512_srli_epi16(x.raw, 10), _mm512_load_si512(kLacks.data()));
+  // The upper half of a product is a shift where shuffles and shifts leave no other unit free.
+  const __m512i exponent = _mm512_mulhi_epu16(x.raw, _mm512_set1_epi16(1 << (16 - 10)));
+  const __m512i lacks = _mm512_permutexvar_epi16(exponent, _mm512_load_si512(kLacks.data()));
   return V16{_mm512_srlv_epi16(significand, lacks)};
 }
 
-// The same to bytes, modulo 2^8.
-HWY_INLINE V8 CutToBytes(const std::byte* in) {
-  const V16 a = Load(D16(), in), b = Load(D16(), in + 64);
+// The same to integers, modulo 2^16, and to bytes.
+HWY_INLINE V16 CutToHalves(V16 x) {
+  const V16 magnitude = CutMagnitude(x);
+  const __mmask32 negative = _mm512_movepi16_mask(x.raw);
+  return V16{_mm512_mask_sub_epi16(magnitude.raw, negative, _mm512_setzero_si512(), magnitude.raw)};
+}
+HWY_INLINE V8 CutToBytes(V16 a, V16 b) {
 #if HWY_TARGET == HWY_AVX3_DL
-  const V8 bytes{LowerBytes(CutMagnitude(a), CutMagnitude(b))};
+  const __m512i bytes = LowerBytes(CutMagnitude(a), CutMagnitude(b));
+  const __mmask64 negative = _mm512_movepi8_mask(UpperBytes(a, b));
+  return V8{_mm512_mask_sub_epi8(bytes, negative, _mm512_setzero_si512(), bytes)};
 #else
   const V16 low = hn::Set(D16(), std::uint16_t{0xFF});
-  const V8 bytes =
-      Bytes<Order::kElements>(hn::And(CutMagnitude(a), low), hn::And(CutMagnitude(b), low));
+  return Bytes<Order::kElements>(hn::And(CutToHalves(a), low), hn::And(CutToHalves(b), low));
 #endif
-  const __mmask64 negative =
-      _mm512_kunpackd(_mm512_movepi16_mask(b.raw), _mm512_movepi16_mask(a.raw));
-  return V8{_mm512_mask_sub_epi8(bytes.raw, negative, _mm512_setzero_si512(), bytes.raw)};
-}
-#endif
-
-#if HWY_TARGET == HWY_AVX3_DL
-// bfloat16 to saturated integers in bytes: even elements and odd ones, packed twice where they
-// stand and put in order once. False where one may be beyond 16 bits, or is NaN.
-template <DataType kTo> HWY_INLINE bool Bfloat16Integers(const std::byte* in, V8* codes) {
-  constexpr bool kNearest = detail::Row(kTo).bits < 8;
-  constexpr bool kSigned = detail::Row(kTo).has_sign;
-  const auto convert = [](__m512i x) HWY_ATTR {
-    const __m512 values = _mm512_castsi512_ps(x);
-    return kNearest ? _mm512_cvtps_epi32(values) : _mm512_cvttps_epi32(values);
-  };
-  const auto halves = [&](const std::byte* from) HWY_ATTR {
-    const __m512i x = _mm512_loadu_si512(from);
-    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000));
-    return _mm512_packs_epi32(convert(_mm512_slli_epi32(x, 16)),
-                              convert(_mm512_and_si512(x, upper)));
-  };
-  const auto any = [](__m512i x, std::int16_t value) HWY_ATTR {
-    return _mm512_cmpeq_epi16_mask(x, _mm512_set1_epi16(value)) != 0;
-  };
-  const __m512i a = halves(in), b = halves(in + 64);
-  if (HWY_UNLIKELY(any(_mm512_min_epi16(a, b), INT16_MIN))) return false;
-  // Where an element's lane of 16 bits is in its vector.
-  static constexpr auto kLane = [](unsigned i) { return i / 8 * 8 + i % 2 * 4 + i % 8 / 2; };
-  constexpr auto kPlace = [](unsigned i) {
-    const unsigned lane = kLane(i % 32);
-    return lane / 8 * 16 + i / 32 * 8 + lane % 8;
-  };
-  const __m512i bytes = kSigned ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
-  codes->raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), bytes);
-  return true;
 }
 #endif
 
@@ -213,47 +183,152 @@ template <DataType kTo> HWY_INLINE void StoreLowBits(const V32* words, std::byte
   }
 }
 
-// 16-bit lanes of a vector of bfloat16 as integers modulo 2^16.
-template <bool kNearest> HWY_INLINE V16 Bfloat16ToIntegers16(const std::byte* in) {
-  const V16 x = Load(D16(), in);
+// A vector of floats of 16 bits as integers modulo 2^16 in lanes of 32: elements in even places and
+// in odd ones, each where it stands. float16 is rounded to nearest alone. Its bits are those of a
+// float32 2^-112 times as large, of Inf and NaN too; added to 1.5 * 2^23 times that, it leaves the
+// integer in the lowest bits, a multiple of 64 for Inf and NaN.
+struct IntegerPairs {
+  V32 even, odd;
+};
+template <DataType kFrom, bool kNearest> HWY_INLINE IntegerPairs ToIntegerPairs(V16 x) {
 #if TENSORCAST_AVX512
+  if constexpr (kFrom == DataType::kFloat16) {
+    static_assert(kNearest);
+    const auto round = [](__m512i shifted) HWY_ATTR {
+      const __m512i fields = _mm512_and_si512(shifted, _mm512_set1_epi32(~0x70001FFF));
+      return V32{_mm512_castps_si512(
+          _mm512_add_ps(_mm512_castsi512_ps(fields), _mm512_set1_ps(0x1.8p-89f)))};
+    };
+    return {round(_mm512_madd_epi16(x.raw, _mm512_set1_epi32(1 << 13))),
+            round(_mm512_srai_epi32(x.raw, 3))};
+  }
   const auto convert = [](__m512i bits) HWY_ATTR {
     const __m512 values = _mm512_castsi512_ps(bits);
-    return kNearest ? _mm512_cvtps_epi32(values) : _mm512_cvttps_epi32(values);
+    return V32{kNearest ? _mm512_cvtps_epi32(values) : _mm512_cvttps_epi32(values)};
   };
-  const __m512i even = convert(_mm512_slli_epi32(x.raw, 16));
-  const __m512i odd = convert(_mm512_and_si512(x.raw, _mm512_set1_epi32(-0x10000)));
-  return V16{_mm512_mask_mov_epi16(even, 0xAAAAAAAA, _mm512_slli_epi32(odd, 16))};
+  return {convert(_mm512_slli_epi32(x.raw, 16)),
+          convert(_mm512_and_si512(x.raw, _mm512_set1_epi32(-0x10000)))};
 #else
+  static_assert(kFrom == DataType::kBfloat16);
   const auto convert = [](__m256i bits) HWY_ATTR {
     const __m256 values = _mm256_castsi256_ps(bits);
-    return kNearest ? _mm256_cvtps_epi32(values) : _mm256_cvttps_epi32(values);
+    return V32{kNearest ? _mm256_cvtps_epi32(values) : _mm256_cvttps_epi32(values)};
   };
-  const __m256i even = convert(_mm256_slli_epi32(x.raw, 16));
-  const __m256i odd = convert(_mm256_and_si256(x.raw, _mm256_set1_epi32(-0x10000)));
-  return V16{_mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), 0xAA)};
+  return {convert(_mm256_slli_epi32(x.raw, 16)),
+          convert(_mm256_and_si256(x.raw, _mm256_set1_epi32(-0x10000)))};
 #endif
 }
 
-// bfloat16 to integers of at most 16 bits, modulo their range: nothing moves between lanes before
-// it is packed.
-template <DataType kTo> HWY_INLINE void Bfloat16ToLowBits(const std::byte* in, std::byte* out) {
+// bfloat16 to integers of 16 bits, modulo 2^16.
+template <bool kNearest> HWY_INLINE V16 Bfloat16ToIntegers16(V16 x) {
+  const IntegerPairs pairs = ToIntegerPairs<DataType::kBfloat16, kNearest>(x);
+  const V32 odd = hn::ShiftLeft<16>(pairs.odd);
+#if TENSORCAST_AVX512
+  return V16{_mm512_mask_mov_epi16(pairs.even.raw, 0xAAAAAAAA, odd.raw)};
+#else
+  return V16{_mm256_blend_epi16(pairs.even.raw, odd.raw, 0xAA)};
+#endif
+}
+
+#if TENSORCAST_AVX512
+// Integers of a vector of floats of 16 bits, two of them joined where they stand: the lowest bits
+// of lanes of 32.
+template <DataType kFrom, int kBits> HWY_INLINE __m512i JoinedPairs(V16 x) {
+  const IntegerPairs pairs = ToIntegerPairs<kFrom, (kBits < 8)>(x);
+  const __m512i above = _mm512_madd_epi16(pairs.odd.raw, _mm512_set1_epi32(1 << kBits));
+  constexpr int kChoose = 0xD8;  // the second where the third is set, else the first
+  return _mm512_ternarylogic_epi32(above, pairs.even.raw, _mm512_set1_epi32((1 << kBits) - 1),
+                                   kChoose);
+}
+
+// bfloat16 to 32 bytes, modulo 2^8.
+HWY_INLINE __m256i CutBfloat16(V16 x) {
+#if HWY_TARGET == HWY_AVX3_DL
+  constexpr auto kLowest = [](unsigned i) { return i % 2 * 64 + i / 2 * 4 % 64; };
+  const IntegerPairs pairs = ToIntegerPairs<DataType::kBfloat16, false>(x);
+  return _mm512_castsi512_si256(
+      _mm512_permutex2var_epi8(pairs.even.raw, ByteIndices<kLowest>(), pairs.odd.raw));
+#else
+  return _mm512_cvtepi32_epi16(JoinedPairs<DataType::kBfloat16, 8>(x));
+#endif
+}
+
+// Floats of 16 bits to integers of four or two bits.
+template <DataType kFrom, int kBits> HWY_INLINE void StoreFewBits(V16 a, V16 b, std::byte* out) {
+  const __m512i low = JoinedPairs<kFrom, kBits>(a), high = JoinedPairs<kFrom, kBits>(b);
+#if HWY_TARGET == HWY_AVX3_DL
+  constexpr auto kLowest = [](unsigned i) { return i * 4 % 128; };
+  const __m256i bytes =
+      _mm512_castsi512_si256(_mm512_permutex2var_epi8(low, ByteIndices<kLowest>(), high));
+#else
+  const __m256i bytes = _mm256_set_m128i(_mm512_cvtepi32_epi8(high), _mm512_cvtepi32_epi8(low));
+#endif
+  if constexpr (kBits == 4) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bytes);
+  } else {
+    const __m256i fours = _mm256_maddubs_epi16(_mm256_and_si256(bytes, _mm256_set1_epi8(0x0F)),
+                                               _mm256_set1_epi16(16 << 8 | 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_cvtepi16_epi8(fours));
+  }
+}
+
+// Floats of 16 bits, those beyond an integer's range being brought to its end. Among signed lanes
+// positive numbers stand above all others, among unsigned ones negative numbers do.
+template <DataType kFrom, DataType kTo> HWY_INLINE V16 ClampedTo(V16 x) {
+  constexpr const TypeInfo& to = detail::Row(kTo);
+  constexpr auto kCode = [](std::uint64_t integer) {
+    return static_cast<short>(detail::CastCode(detail::Row(kTo), detail::Row(kFrom), integer, {}));
+  };
+  constexpr std::uint64_t kMost = detail::LowMask(to.bits - (to.has_sign ? 1 : 0));
+  x.raw = _mm512_min_epi16(x.raw, _mm512_set1_epi16(kCode(kMost)));
+  if constexpr (!to.has_sign) return V16{_mm512_max_epi16(x.raw, _mm512_setzero_si512())};
+  return V16{_mm512_min_epu16(x.raw, _mm512_set1_epi16(kCode(kMost + 1)))};
+}
+
+// Floats of 16 bits to integers of at most eight. Where these wrap, NaN and Inf need no test.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void HalvesToIntegers(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr const TypeInfo& from = detail::Row(kFrom);
+  constexpr int kBits = detail::Row(kTo).bits;
+  static_assert(kBeyondIsZero<kFrom, kTo>);
+  V16 a = Load(D16(), in), b = Load(D16(), in + 64);
+  if (HWY_UNLIKELY(args.saturates)) {
+    constexpr int kInfinity = ((1 << from.exponent_bits) - 1) << from.mantissa_bits;
+    if (HWY_UNLIKELY(AnyBeyond(kInfinity, a, b))) return CarefulStep<kFrom, kTo>(in, out, args);
+    a = ClampedTo<kFrom, kTo>(a);
+    b = ClampedTo<kFrom, kTo>(b);
+  }
+  if constexpr (kBits < 8) {
+    StoreFewBits<kFrom, kBits>(a, b, out);
+  } else if constexpr (kFrom == DataType::kFloat16) {
+    Store(CutToBytes(a, b), D8(), out);
+  } else {
+    const auto to = reinterpret_cast<__m256i*>(out);
+    _mm256_storeu_si256(to, CutBfloat16(a));
+    _mm256_storeu_si256(to + 1, CutBfloat16(b));
+  }
+}
+#endif
+
+// The same to integers of 16 bits and, on AVX2, fewer, modulo their range.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void HalvesToLowBits(const std::byte* in, std::byte* out) {
   constexpr int kBits = detail::Row(kTo).bits;
   V16 halves[2];
   for (std::size_t i = 0; i < 2; ++i) {
-    halves[i] = Bfloat16ToIntegers16<(kBits < 8)>(in + i * HWY_MAX_BYTES);
+    const V16 x = Load(D16(), in + i * HWY_MAX_BYTES);
+#if TENSORCAST_AVX512
+    if constexpr (kFrom == DataType::kFloat16) {
+      halves[i] = CutToHalves(x);
+    } else
+#endif
+      halves[i] = Bfloat16ToIntegers16<(kBits < 8)>(x);
     if constexpr (kBits == 16) Store(halves[i], D16(), out + i * HWY_MAX_BYTES);
   }
   if constexpr (kBits < 16) {
-    constexpr auto kLow = static_cast<std::uint16_t>((1 << kBits) - 1);
-#if HWY_TARGET == HWY_AVX3_DL
-    V8 codes{LowerBytes(halves[0], halves[1])};
-    if constexpr (kBits < 8) codes = hn::And(codes, hn::Set(D8(), std::uint8_t{kLow}));
-    StoreCodes<kBits>(codes, out);
-#else
-    for (V16& half : halves) half = hn::And(half, hn::Set(D16(), kLow));
-    StoreCodes<kBits>(Bytes<Order::kElements>(halves[0], halves[1]), out);
-#endif
+    const V16 low = hn::Set(D16(), static_cast<std::uint16_t>((1 << kBits) - 1));
+    StoreCodes<kBits>(Bytes<Order::kElements>(hn::And(halves[0], low), hn::And(halves[1], low)),
+                      out);
   }
 }
 
@@ -264,37 +339,16 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
   constexpr const TypeInfo& row = detail::Row(kTo);
   const D32 d;
   const hn::RebindToSigned<D32> di;
-  if constexpr (kFrom == DataType::kBfloat16 && kBeyondIsZero<kFrom, kTo>) {
-    if (!args.saturates) return Bfloat16ToLowBits<kTo>(in, out);
-  }
 #if TENSORCAST_AVX512
-  if constexpr (kFrom == DataType::kFloat16 && row.bits == 8) {
-    if (!args.saturates) {
-      Store(CutToBytes(in), D8(), out);
-      return;
-    }
-  }
+  constexpr bool kIsHalf = detail::Row(kFrom).bits == 16;
+  if constexpr (kIsHalf && row.bits <= 8) return HalvesToIntegers<kFrom, kTo>(in, out, args);
+  constexpr bool kCutsHalves = kIsHalf && row.bits == 16;
+#else
+  constexpr bool kCutsHalves = kFrom == DataType::kBfloat16 && row.bits <= 16;
 #endif
-#if HWY_TARGET == HWY_AVX3_DL
-  if constexpr (kFrom == DataType::kFloat16 && row.bits < 8) {
-    // A table for four digits is slower than float32, of which nothing is asked.
-    constexpr bool kIsSlow = row.bits == 4 && !row.has_sign;
-    V8 codes;
-    if (HWY_LIKELY((!kIsSlow || args.saturates) &&
-                   (Float16Integers<kTo>(Load(D16(), in), Load(D16(), in + 64), args, &codes)))) {
-      StoreCodes<row.bits>(codes, out);
-      return;
-    }
-  } else if constexpr (kFrom == DataType::kBfloat16 && row.bits <= 8) {
-    V8 codes;
-    if (HWY_UNLIKELY(!Bfloat16Integers<kTo>(in, &codes))) {
-      CarefulStep<kFrom, kTo>(in, out, args);
-      return;
-    }
-    StoreCodes<row.bits>(ToFewerBits<kTo>(codes, args), out);
-    return;
+  if constexpr (kCutsHalves) {
+    if (!args.saturates) return HalvesToLowBits<kFrom, kTo>(in, out);
   }
-#endif
   V32 words[4];
   LoadIntegers32<kFrom, (row.bits < 8)>(in, words);
   if (kBeyondIsZero<kFrom, kTo> && !args.saturates) return StoreLowBits<kTo>(words, out);

@@ -85,8 +85,9 @@ HWY_INLINE void JoinedStep(const std::byte* in, std::byte* out, const EncodeArgs
         const V16 low = hn::Set(D16(), static_cast<std::uint16_t>((1 << to.bits) - 1));
         for (std::size_t i = 0; i < 2; ++i) {
           const std::byte* const from = in + kInBytes * i;
-          codes[i] = PackedBytes(hn::And(Bfloat16ToIntegers16<true>(from), low),
-                                 hn::And(Bfloat16ToIntegers16<true>(from + 32), low));
+          const V16 a = Load(D16(), from), b = Load(D16(), from + 32);
+          codes[i] = PackedBytes(hn::And(Bfloat16ToIntegers16<true>(a), low),
+                                 hn::And(Bfloat16ToIntegers16<true>(b), low));
         }
         return StorePacked<to.bits, kUnit>(codes, out);
       }

@@ -28,6 +28,8 @@ template <int kBits> class Lookup {
     if constexpr (kBits < 8) {
       return V8{_mm512_permutexvar_epi8(code.raw, rows_[0])};
     } else {
+      // g++ would load codes once more for each permutation, as that overwrites them.
+      asm("" : "+v"(code.raw));
       // The permutation reads the low seven bits; the eighth chooses between the halves.
       return V8{_mm512_mask_blend_epi8(_mm512_movepi8_mask(code.raw),
                                        _mm512_permutex2var_epi8(rows_[0], code.raw, rows_[1]),

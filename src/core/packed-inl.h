@@ -46,10 +46,14 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
 // Two codes of four bits, or four of two, joined in the lowest byte of as wide a lane.
 template <int kBits> HWY_INLINE __m512i JoinInLanes(hn::VFromD<D8> codes) {
   static_assert(kBits == 4 || kBits == 2);
-  constexpr int kUnit = 1 << kBits;
-  const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(kUnit << 8 | 1));
-  if constexpr (kBits == 4) return pairs;
-  return _mm512_madd_epi16(pairs, _mm512_set1_epi32((kUnit * kUnit) << 16 | 1));
+  if constexpr (kBits == 4) {
+    return _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(16 << 8 | 1));
+  }
+  // All targets of this name have AVX-512 VNNI; Highway 1.0.3 tells the compiler of another one.
+  const __m512i units = _mm512_set1_epi32(64 << 24 | 16 << 16 | 4 << 8 | 1);
+  __m512i fours;
+  asm("vpxord %0, %0, %0\n\tvpdpbusd %2, %1, %0" : "=&v"(fours) : "v"(codes.raw), "v"(units));
+  return fours;
 }
 
 // 64 codes, which have nothing above their bits.
@@ -160,6 +164,21 @@ HWY_INLINE __m256i JoinBytes(__m256i lower, __m256i upper) {
 }
 #endif
 
+#if HWY_TARGET == HWY_AVX3
+// 64 codes of six bits, two in the lower twelve bits of each lane of 16.
+HWY_INLINE __m512i LoadSixBitPairs(const std::byte* in) {
+  // Twelve bytes to a block, two to a lane so that neighbours share one; then 12 bits to a lane.
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
+  const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 32));
+  const __m512i blocks =
+      _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0),
+                               _mm512_inserti32x4(_mm512_castsi256_si512(first), last, 2));
+  constexpr auto kShared = [](unsigned i) { return i % 16 / 4 * 3 + (i % 4 + 1) / 2; };
+  const __m512i shared = _mm512_shuffle_epi8(blocks, ConstantLanes<std::uint8_t, kShared>());
+  return _mm512_srlv_epi16(shared, _mm512_set1_epi32(4 << 16));
+}
+#endif
+
 // A vector of codes, one a byte.
 template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
   const D8 d8;
@@ -172,16 +191,8 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
     return hn::VFromD<D8>{_mm256_and_si256(codes, _mm256_set1_epi8(0x3F))};
 #elif HWY_TARGET == HWY_AVX3
   } else if constexpr (kBits == 6) {
-    // Twelve bytes to a block, two to a lane so that neighbours share one; then 12 bits to a lane.
     // What stands above a code is cleared at the end.
-    const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
-    const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 32));
-    const __m512i blocks = _mm512_permutexvar_epi32(
-        _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0),
-        _mm512_inserti32x4(_mm512_castsi256_si512(first), last, 2));
-    constexpr auto kShared = [](unsigned i) { return i % 16 / 4 * 3 + (i % 4 + 1) / 2; };
-    const __m512i shared = _mm512_shuffle_epi8(blocks, ConstantLanes<std::uint8_t, kShared>());
-    const __m512i pairs = _mm512_srlv_epi16(shared, _mm512_set1_epi32(4 << 16));
+    const __m512i pairs = LoadSixBitPairs(in);
     constexpr int kChoose = 0xCA;  // the second where the first is set, else the third
     const __m512i codes = _mm512_ternarylogic_epi32(_mm512_set1_epi16(0xFF), pairs,
                                                     _mm512_slli_epi16(pairs, 2), kChoose);

@@ -31,6 +31,9 @@ template <int kInBits, int kOutBits> class PackedLookup {
       constexpr auto kSecond = [](unsigned i) { return i / 4 % 4; };
       const __m512i second = _mm512_permutexvar_epi8(ByteIndices<kSecond>(), results);
       first_ = _mm512_or_si512(results, _mm512_slli_epi16(second, kOutBits));
+    } else if constexpr (kInBits == 6) {
+      first_ = results;
+      second_ = kOutBits == 2 ? _mm512_slli_epi16(results, 2 * kOutBits) : results;
     }
   }
   HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
@@ -49,6 +52,19 @@ template <int kInBits, int kOutBits> class PackedLookup {
       } else {
         StoreCodes<4>(V8{pairs}, out);
       }
+    } else if constexpr (kInBits == 6) {
+      // A lane of 16 bits has two codes of each four.
+      const __m512i low = _mm512_permutexvar_epi8(LoadHalfOfFours<0>(in), first_);
+      const __m512i high = _mm512_permutexvar_epi8(LoadHalfOfFours<1>(in), second_);
+      const __m512i unit = _mm512_set1_epi16(1 << (8 + kOutBits) | 1);
+      if constexpr (kOutBits == 2) {
+        const __m512i fours = _mm512_maddubs_epi16(_mm512_or_si512(low, high), unit);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi16_epi8(fours));
+      } else {
+        const __m512i upper =
+            _mm512_mullo_epi16(_mm512_maddubs_epi16(high, unit), _mm512_set1_epi16(1 << 8));
+        _mm512_storeu_si512(out, _mm512_or_si512(_mm512_maddubs_epi16(low, unit), upper));
+      }
     } else {
       const std::byte* second = in + 64 * kInBits / 8;
       StoreCodes<kOutBits>(codes_(LoadCodes<kInBits>(in)), codes_(LoadCodes<kInBits>(second)), out);
@@ -56,10 +72,73 @@ template <int kInBits, int kOutBits> class PackedLookup {
   }
 
  private:
+  // Of 128 codes of six bits the first two of each four, or the last two, one a byte: two bytes of
+  // each three have them. What stands above a code in its byte is not cleared.
+  template <unsigned kHalf> static HWY_INLINE __m512i LoadHalfOfFours(const std::byte* in) {
+    constexpr auto kFrom = [](unsigned i) {
+      const unsigned byte = i / 2 * 3 + i % 2 + kHalf;
+      return byte < 64 ? byte : byte + 32;  // the second load begins 32 bytes further
+    };
+    constexpr auto kShift = [](unsigned i) { return i % 8 / 2 * 16 + i % 2 * 6 + kHalf * 4; };
+    const __m512i bytes = _mm512_permutex2var_epi8(_mm512_loadu_si512(in), ByteIndices<kFrom>(),
+                                                   _mm512_loadu_si512(in + 32));
+    return _mm512_multishift_epi64_epi8(ByteIndices<kShift>(), bytes);
+  }
+
   Lookup<kInBits> codes_;
   __m512i first_, second_;
 };
 template <int kInBits, int kOutBits> inline constexpr bool kToPacked = kOutBits <= 4;
+
+// Codes of two bits to six: a byte of results follows from two neighbouring codes, by one of three
+// tables of 16.
+template <int kOutBits> class PairsToCodes {
+  static_assert(kOutBits == 6);
+
+ public:
+  static constexpr std::size_t kElements = 256;
+
+  explicit HWY_INLINE PairsToCodes(const CodeTable& table) {
+    // The results of both codes in lanes of 16 bits, of which a byte has those from bit 0, 2 or 4
+    // on.
+    constexpr auto kCode = [](unsigned i) { return i / 2 % 4; };
+    constexpr auto kSecond = [](unsigned i) { return i / 8 % 4; };
+    const __m512i results = _mm512_load_si512(table.bytes[0]);
+    const __m512i first = _mm512_permutexvar_epi8(ByteIndices<kCode>(), results);
+    const __m512i second = _mm512_permutexvar_epi8(ByteIndices<kSecond>(), results);
+    constexpr int kJoin = 0xF8;  // the first, or the second and the third
+    const __m512i low = _mm512_set1_epi16(0xFF);
+    const __m512i pairs = _mm512_ternarylogic_epi32(
+        _mm512_slli_epi16(_mm512_and_si512(second, low), 6), first, low, kJoin);
+    const __m512i later = _mm512_mask_srli_epi16(pairs, 0xFFFF0000, pairs, 2);
+    table_ = Bytes<Order::kElements>(V16{later}, V16{_mm512_srli_epi16(pairs, 4)}).raw;
+  }
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    const __m512i codes = _mm512_loadu_si512(in);
+    Store<0>(codes, out);
+    Store<1>(codes, out + 64);
+    Store<2>(codes, out + 128);
+  }
+
+ private:
+  template <unsigned kVector> HWY_INLINE void Store(__m512i codes, std::byte* out) const {
+    // Three bytes of results to a byte of codes; those that eight need are brought to their lane.
+    constexpr auto kFrom = [](unsigned i) { return (64 * kVector + i / 8 * 8) / 3 + i % 4; };
+    constexpr auto kShift = [](unsigned i) {
+      const unsigned at = 64 * kVector + i;
+      return (at / 3 - (at - i % 8) / 3) * 8 + at % 3 * 2;
+    };
+    constexpr auto kRow = [](unsigned i) { return (64 * kVector + i) % 3 * 16; };
+    const __m512i pairs = _mm512_multishift_epi64_epi8(
+        ByteIndices<kShift>(), _mm512_permutexvar_epi8(ByteIndices<kFrom>(), codes));
+    constexpr int kJoin = 0xF8;
+    const __m512i at =
+        _mm512_ternarylogic_epi32(ByteIndices<kRow>(), pairs, _mm512_set1_epi8(0x0F), kJoin);
+    _mm512_storeu_si512(out, _mm512_permutexvar_epi8(at, table_));
+  }
+
+  __m512i table_;
+};
 #else
 // Results by the second of two codes of two bits, which stand in the upper half of an index.
 HWY_INLINE V8 BySecondOfPair(V8 results) {
@@ -135,8 +214,38 @@ template <int kInBits, int kOutBits> class PackedLookup {
  private:
   V8 first_, second_;
 };
+#if HWY_TARGET == HWY_AVX3
+// Codes of six bits by words, of which the second ones' have their results where these are joined.
+template <int kOutBits> class PackedLookup<6, kOutBits> {
+ public:
+  static constexpr std::size_t kElements = 64;
+
+  explicit HWY_INLINE PackedLookup(const CodeTable& table) {
+    alignas(64) std::uint8_t second[64];
+    _mm512_store_si512(second, _mm512_slli_epi16(_mm512_load_si512(table.bytes[0]), kOutBits));
+    first_.Set(table.bytes[0], table.bytes[0]);
+    second_.Set(second, second);
+  }
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    const __m512i codes = LoadSixBitPairs(in);
+    const __m256i pairs =
+        _mm512_cvtepi16_epi8(_mm512_or_si512(first_(codes), second_(_mm512_srli_epi16(codes, 6))));
+    if constexpr (kOutBits == 4) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), pairs);
+    } else {
+      const __m256i fours = _mm256_maddubs_epi16(pairs, _mm256_set1_epi16(16 << 8 | 1));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_cvtepi16_epi8(fours));
+    }
+  }
+
+ private:
+  WordRows first_, second_;
+};
+#endif
+
 template <int kInBits, int kOutBits>
-inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
+inline constexpr bool kToPacked =
+    (kInBits <= 4 || (kInBits == 6 && HWY_TARGET == HWY_AVX3)) && kOutBits <= 4;
 #endif
 
 #if HWY_TARGET == HWY_AVX2

@@ -381,7 +381,9 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     ForEachStep<4, 8, NibblesToBytes::kElements>(in, out, n, NibblesToBytes(*args.table));
     return;
   }
-  if constexpr (kInBits == 2 && (kOutBits == 8 || kOutBits == 6)) {
+#endif
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kInBits == 2 && (kOutBits == 6 || (kOutBits == 8 && HWY_TARGET == HWY_AVX2))) {
     // A step has many; fewer are looked up one by one.
     using ByPairs = PairsToCodes<kOutBits>;
     const std::size_t whole = n / ByPairs::kElements * ByPairs::kElements;
@@ -393,6 +395,8 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     out += whole * kOutBits / 8;
     n -= whole;
   }
+#endif
+#if HWY_TARGET == HWY_AVX2
   if constexpr (kInBits == 6 && kOutBits <= 8) {
     if (args.table->rows.count != 0) return LookUpSixBits<kOutBits>(in, out, n, args.table->rows);
   }
@@ -501,10 +505,27 @@ void PowersStage(const std::byte* in, std::byte* out, std::size_t n, const Encod
 }
 #endif
 
+#if TENSORCAST_AVX512
+// Integers of four bits to their lower two.
+void HalveStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
+  const auto step = [](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
+    const D8 d;
+    const V8 pairs = Load(d, from);
+    const V8 second = hn::BitCast(d, hn::ShiftRight<2>(hn::BitCast(D16(), pairs)));
+    const V8 first = hn::And(pairs, hn::Set(d, std::uint8_t{0x03}));
+    StoreCodes<4>(hn::OrAnd(first, second, hn::Set(d, std::uint8_t{0x0C})), to);
+  };
+  ForEachStep<4, 2, 2 * kCodes>(in, out, n, step);
+}
+#endif
+
 template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) {
   // Codes of two bits are integers: to two bits they are copied.
   if constexpr (kInBits == 2 && kOutBits == 2) return nullptr;
 #if TENSORCAST_AVX512
+  if constexpr (kInBits == 4 && kOutBits == 2) {
+    if (table.of_integers) return &HalveStage;
+  }
   if constexpr (kInBits <= 4 && kOutBits >= 16) return &LookUpInLanes<kInBits, kOutBits>;
 #elif HWY_TARGET == HWY_AVX2
   if constexpr (kInBits == 4 && kOutBits >= 16) {
