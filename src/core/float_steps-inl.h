@@ -353,7 +353,7 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
 template <DataType kFrom, Through kThrough>
 HWY_INLINE void LoadWords(const std::byte* in, VF32* words) {
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
-  if constexpr (detail::Row(kFrom).bits == 8) {
+  if constexpr (detail::Row(kFrom).bits <= 16) {
     for (std::size_t i = 0; i < 4; i += 2) {
       const Float32s pair = DecodeFloat32<kFrom, kKeepSignalling>(in + i * kWordBytes);
       words[i] = pair.low;

@@ -222,8 +222,10 @@ template <bool kNearest> HWY_INLINE V16 Bfloat16ToIntegers16(const std::byte* in
     return kNearest ? _mm512_cvtps_epi32(values) : _mm512_cvttps_epi32(values);
   };
   const __m512i even = convert(_mm512_slli_epi32(x.raw, 16));
-  const __m512i odd = convert(_mm512_and_si512(x.raw, _mm512_set1_epi32(-0x10000)));
-  return V16{_mm512_mask_mov_epi16(even, 0xAAAAAAAA, _mm512_slli_epi32(odd, 16))};
+  const __m512i upper = _mm512_set1_epi32(-0x10000);
+  const __m512i odd = _mm512_slli_epi32(convert(_mm512_and_si512(x.raw, upper)), 16);
+  constexpr int kChoose = 0xCA;  // the second where the first is set, else the third
+  return V16{_mm512_ternarylogic_epi32(upper, odd, even, kChoose)};
 #else
   const auto convert = [](__m256i bits) HWY_ATTR {
     const __m256 values = _mm256_castsi256_ps(bits);
