@@ -451,17 +451,6 @@ HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const Encod
   if (HWY_UNLIKELY(beyond != 0)) return CarefulStep<kFrom, kTo>(in, out, args);
   for (std::size_t i = 0; i < kVectors; ++i) _mm512_storeu_si512(out + 64 * i, results[i]);
 }
-
-// Every float64 but zeros is true.
-HWY_INLINE void Float64ToBoolStep(const std::byte* in, std::byte* out) {
-  const __m512i magnitude = _mm512_set1_epi64(INT64_MAX);
-  std::uint64_t truth = 0;
-  for (unsigned i = 0; i < 8; ++i) {
-    const __mmask8 some = _mm512_test_epi64_mask(_mm512_loadu_si512(in + 64 * i), magnitude);
-    truth |= std::uint64_t{some} << (8 * i);
-  }
-  _mm512_storeu_si512(out, _mm512_maskz_set1_epi8(truth, 1));
-}
 #endif
 
 // Floats of 16 bits to bool: a magnitude is true.
