@@ -134,12 +134,24 @@ HWY_INLINE void LookUpStep(const Results& results, const std::byte* in, std::byt
   if constexpr (kOutBits <= 8) {
     StoreCodes<kOutBits>(results.Bytes(LoadCodes<kInBits>(in)), out);
   } else {
-    constexpr std::size_t kWidth = static_cast<std::size_t>(kOutBits) / 8;
+    // Where a byte has the whole number, one step widens it.
+    constexpr bool kIsExtended =
+        HWY_TARGET == HWY_AVX3_DL && kShape == TableShape::kSigned8 && kOutBits == 32;
+    constexpr std::size_t kWidth = kIsExtended ? 1 : static_cast<std::size_t>(kOutBits) / 8;
     const V8 codes = CodesFor<Results>::template Load<kInBits, kWidth>(in);
     if constexpr (kOutBits == 16) {
       V16 halves[2];
       HalvesOf<kShape>(results, codes, halves);
       StoreAll<2>(D16(), halves, out);
+    } else if constexpr (kIsExtended) {
+#if HWY_TARGET == HWY_AVX3_DL
+      const __m512i bytes = results.Bytes(codes).raw;
+      const V32 words[4] = {{_mm512_cvtepi8_epi32(_mm512_castsi512_si128(bytes))},
+                            {_mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(bytes, 1))},
+                            {_mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(bytes, 2))},
+                            {_mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(bytes, 3))}};
+      StoreAll<4>(d32, words, out);
+#endif
     } else if constexpr (kOutBits == 32) {
       V32 words[4];
       if constexpr (kShape == TableShape::kUpper) {
