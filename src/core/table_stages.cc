@@ -472,6 +472,18 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     }
   }
 #endif
+#if HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kInBits == 8 && kOutBits > 8 && kPlanes == 2 && kShape != TableShape::kSigned16) {
+    if (args.table->sign == CodeSign::kHighestBit) {
+      return LookUpBy<8, kOutBits, kShape, Results<HighestBitPlanes>>(in, out, n, args);
+    }
+  }
+  if constexpr (kInBits == 8 && kOutBits == 32 && kPlanes == 4) {
+    if (args.table->sign == CodeSign::kLowerHalf) {
+      return LookUpBy<8, kOutBits, kShape, Results<LowerHalfPlanes>>(in, out, n, args);
+    }
+  }
+#endif
 #if HWY_TARGET == HWY_AVX3
   if constexpr (kInBits >= 6 && kPlanes == 2) {
     return LookUpBy<kInBits, kOutBits, kShape, HalfResults<kInBits>>(in, out, n, args);
