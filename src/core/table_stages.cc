@@ -518,7 +518,7 @@ void ProductsStage(const std::byte* in, std::byte* out, std::size_t n, const Enc
 }
 #endif
 
-#if TENSORCAST_PACKS
+#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
 template <int kOutBits>
 void PowersStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   ForEachStep<8, kOutBits, kCodes>(in, out, n, Powers<kOutBits>(*args.table));
@@ -542,13 +542,13 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
     if (pays && table.products.usable) return &ProductsStage<kOutBits>;
   }
 #endif
-#if TENSORCAST_PACKS
+#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
   if constexpr (kInBits == 8 && kOutBits >= 32) {
     if (table.powers_from != 0) return &PowersStage<kOutBits>;
   }
 #endif
   // Integers of eight bits are converted faster.
-  constexpr int kConverted = HWY_TARGET == HWY_AVX3_DL ? 64 : 16;
+  constexpr int kConverted = HWY_TARGET == HWY_AVX3_DL ? 32 : 16;
   if (kInBits == 8 && kOutBits >= kConverted && table.of_integers) return nullptr;
   if (HWY_TARGET == HWY_AVX2 && kInBits == 8 && kOutBits == 8 && table.of_integers &&
       table.rows.count == 0 && !table.sums.usable) {
