@@ -113,15 +113,13 @@ template <bool kQuiet> HWY_INLINE hn::VFromD<D32> Bfloat16ToFloat32(const std::b
 }
 
 #if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
-HWY_INLINE bool AnyNaN(hn::VFromD<D16> bfloat16) {
-  const D16 d;
-  const auto doubled = hn::Add(bfloat16, bfloat16);  // without signs
-  const auto infinity = hn::Set(d, std::uint16_t{0xFF00});
-#if HWY_TARGET == HWY_AVX2
-  const __m256i nan = hn::SaturatedSub(doubled, infinity).raw;
-  return !_mm256_testz_si256(nan, nan);
+// Whether a 16-bit lane is above the limit.
+HWY_INLINE bool AnyAbove(hn::VFromD<D16> x, std::uint16_t limit) {
+#if TENSORCAST_AVX512
+  return _mm512_cmpgt_epu16_mask(x.raw, _mm512_set1_epi16(static_cast<short>(limit))) != 0;
 #else
-  return !hn::AllFalse(d, hn::Gt(doubled, infinity));
+  const __m256i above = _mm256_subs_epu16(x.raw, _mm256_set1_epi16(static_cast<short>(limit)));
+  return !_mm256_testz_si256(above, above);
 #endif
 }
 #endif
@@ -241,7 +239,9 @@ HWY_INLINE Float32s DecodeFloat32(const std::byte* in) {
   } else {
 #if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
     if constexpr (kType == DataType::kBfloat16 && kQuiet) {
-      if (HWY_LIKELY(!AnyNaN(Load(D16(), in)))) return DecodeFloat32<kType, kKeepSignalling>(in);
+      const auto codes = Load(D16(), in);
+      const bool any_nan = AnyAbove(hn::Add(codes, codes), 0xFF00);
+      if (HWY_LIKELY(!any_nan)) return DecodeFloat32<kType, kKeepSignalling>(in);
     }
 #endif
 #if HWY_TARGET == HWY_AVX3_DL

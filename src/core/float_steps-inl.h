@@ -257,9 +257,9 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   if constexpr (from_row.is_integer() && from_row.bits == 16 && to_row.has_zero) {
     return Integer16ToNarrowStep<kFrom, kTo>(in, out, args);
   }
+  if constexpr (MovesExponents(from_row, to_row)) return HalvesToE8M0<kFrom>(in, out, args);
 #endif
 #if HWY_TARGET == HWY_AVX2
-  if constexpr (MovesExponents(from_row, to_row)) return HalvesToE8M0<kFrom>(in, out, args);
   if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
     return WideToNarrowStep<kFrom, kTo>(in, out, args);
   }
