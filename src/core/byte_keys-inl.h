@@ -114,16 +114,6 @@ HWY_INLINE bool AnyKeyFrom(V8 key, int limit) {
 #endif
 }
 
-// Whether a 16-bit lane is above the limit.
-HWY_INLINE bool AnyAbove(V16 x, std::uint16_t limit) {
-#if TENSORCAST_AVX512
-  return _mm512_cmpgt_epu16_mask(x.raw, _mm512_set1_epi16(static_cast<short>(limit))) != 0;
-#else
-  const __m256i above = _mm256_subs_epu16(x.raw, _mm256_set1_epi16(static_cast<short>(limit)));
-  return !_mm256_testz_si256(above, above);
-#endif
-}
-
 // Two vectors of magnitudes, shifted left by kLeft, to their keys and rests. kMarks: of bfloat16
 // shifted by one the last bit is set in those that are not below the first key.
 template <DataType kFrom, DataType kTo, int kLeft, bool kMarks>

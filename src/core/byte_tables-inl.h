@@ -221,31 +221,35 @@ HWY_INLINE bool Float16ToE8M0(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
   return true;
 }
 
-// --------------------------------------------------------------------------- from 16-bit integers
+// ---------------------------------------------------------------------------------- from integers
 
 // Floats of fewer than eight bits whose largest is below 32: integers are brought to six bits.
 template <DataType kFrom, DataType kTo>
 inline constexpr bool kByClamping =
-    detail::Row(kFrom).is_integer() && detail::Row(kFrom).bits == 16 &&
+    detail::Row(kFrom).is_integer() && detail::Row(kFrom).bits >= 16 &&
     detail::Row(kTo).is_float() && detail::Row(kTo).bits < 8 &&
     detail::CastCode(detail::Row(kFrom), detail::Row(kTo), 31,
                      {}) == detail::MaxFiniteMagnitude(detail::Row(kTo));
 
-template <DataType kFrom, DataType kTo> HWY_INLINE V8 ClampedCodes(V16 a, V16 b) {
+template <DataType kFrom, DataType kTo> HWY_INLINE V8 ClampedCodes(const std::byte* in) {
   constexpr auto kCode = [](unsigned i) {
     constexpr const TypeInfo& from = detail::Row(kFrom);
-    const std::uint64_t value = from.has_sign && i >= 32 ? i | detail::LowMask(16) << 6 : i;
-    return detail::CastCode(from, detail::Row(kTo), value & detail::LowMask(16), {});
+    constexpr std::uint64_t kMask = detail::LowMask(from.bits);
+    const std::uint64_t value = from.has_sign && i >= 32 ? i | kMask << 6 : i;
+    return detail::CastCode(from, detail::Row(kTo), value & kMask, {});
   };
-  const auto clamped = [](V16 x) HWY_ATTR {
-    if constexpr (detail::Row(kFrom).has_sign) {
-      return V16{
-          _mm512_max_epi16(_mm512_min_epi16(x.raw, _mm512_set1_epi16(31)), _mm512_set1_epi16(-32))};
+  constexpr bool kSigned = detail::Row(kFrom).has_sign;
+  const auto word = [in](std::size_t i) HWY_ATTR {
+    return Clamped<kSigned, 31>(D32(), SaturatedWords<kFrom>(in + 16 * sizeof(CodeOf<kFrom>) * i));
+  };
+  const auto half = [&](std::size_t i) HWY_ATTR {
+    if constexpr (detail::Row(kFrom).bits == 16) {
+      return Clamped<kSigned, 31>(D16(), Load(D16(), in + 64 * i));
     } else {
-      return V16{_mm512_min_epu16(x.raw, _mm512_set1_epi16(63))};
+      return LowHalves(word(2 * i), word(2 * i + 1));
     }
   };
-  return V8{_mm512_permutexvar_epi8(LowerBytes(clamped(a), clamped(b)), ByteIndices<kCode>())};
+  return V8{_mm512_permutexvar_epi8(LowerBytes(half(0), half(1)), ByteIndices<kCode>())};
 }
 
 // Floats of eight bits, whose codes repeat from one power of two to the next: a magnitude is looked

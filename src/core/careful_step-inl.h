@@ -53,9 +53,9 @@ HWY_INLINE void CarefulCodes(const std::byte* in, std::byte* out, const EncodeAr
 
 // Whether exponents-inl.h casts a pair.
 constexpr bool MovesExponents(const TypeInfo& from, const TypeInfo& to) {
-  if (HWY_TARGET != HWY_AVX2 || from.has_zero == to.has_zero) return false;
-  return from.has_zero ? from.bits == 16 && from.type != DataType::kBfloat16
-                       : to.type == DataType::kFloat16;
+  if (from.has_zero == to.has_zero) return false;
+  if (to.has_zero) return HWY_TARGET == HWY_AVX2 && to.type == DataType::kFloat16;
+  return TENSORCAST_PACKS && from.bits == 16 && from.type != DataType::kBfloat16;
 }
 
 // Whether all that a pair's steps do is done with integers, so that they need no floating-point
@@ -63,11 +63,14 @@ constexpr bool MovesExponents(const TypeInfo& from, const TypeInfo& to) {
 constexpr bool IsInIntegers(const TypeInfo& from, const TypeInfo& to) {
   const bool is_upper_half = from.type == DataType::kFloat32 || from.type == DataType::kBfloat16;
   if (ChooseRoute(from, to) == Route::kInteger || MovesExponents(from, to)) return true;
+  if (from.type == DataType::kBool && to.is_float() && to.bits >= 16) return true;
   if (to.type_class == TypeClass::kBool) {
     return from.bits == 16 || (from.bits == 64 && TENSORCAST_AVX512);
   }
   if (to.is_float() && to.bits <= 8) {
-    const bool looked_up = HWY_TARGET == HWY_AVX3_DL && from.is_integer() && from.bits == 16;
+    const bool looked_up =
+        from.is_integer() && (to.bits < 8 ? TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+                                          : HWY_TARGET == HWY_AVX3_DL && from.bits == 16);
     return is_upper_half || (from.type == DataType::kFloat16 && to.has_zero) || looked_up;
   }
   if (to.type == DataType::kBfloat16) return from.type == DataType::kFloat32 && TENSORCAST_AVX512;

@@ -409,6 +409,18 @@ CodeProducts FindProducts(const TypeInfo& from, const TypeInfo& to, const std::u
   return products;
 }
 
+CodeSign FindSign(const std::uint64_t* results, int bits) {
+  const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
+  bool highest_bit = true, lower_half = bits == 32;
+  for (int code = 0; code < 128; ++code) {
+    const std::uint64_t positive = results[code], negative = results[code + 128];
+    highest_bit = highest_bit && (positive & sign) == 0 && negative == (positive | sign);
+    const std::uint64_t above = negative >> 16;
+    lower_half = lower_half && positive >> 16 == 0 && (above == 0 || above == 0xFFFF);
+  }
+  return highest_bit ? CodeSign::kHighestBit : lower_half ? CodeSign::kLowerHalf : CodeSign::kAny;
+}
+
 std::uint8_t FindTruthMask(const std::uint8_t* of_code) {
   for (const unsigned mask : {0x7Fu, 0xFFu}) {
     bool all = true;
@@ -453,6 +465,7 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
   if (from.bits == 8) table->sums = FindSums(*table, false);
   if (from.bits == 8 && from.is_fnuz()) table->sums_but_nan = FindSums(*table, true);
   if (from.bits == 8 && to.bits >= 8) table->products = FindProducts(from, to, results);
+  if (from.bits == 8) table->sign = FindSign(results, to.bits);
   if (from.bits == 8) table->powers_from = FindPowers(results, to.bits);
   if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);

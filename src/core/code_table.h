@@ -123,6 +123,13 @@ struct CodeProducts {
   alignas(16) std::uint8_t upper[2][16] = {};  // both bytes of the other, eight of each
 };
 
+// What depends on the highest bit of a code of eight bits.
+enum class CodeSign : std::uint8_t {
+  kAny,
+  kHighestBit,  // of the result, which is the same
+  kLowerHalf,   // and the upper half of four bytes, which is zero, or all ones where the bit is set
+};
+
 struct CodeTable {
   TableShape shape = TableShape::kWhole;
   std::uint8_t planes = 0;   // bytes of a result that stand here
@@ -137,6 +144,7 @@ struct CodeTable {
   // The same of floats that have NaN in the place of negative zero, but for that code.
   CodeSums sums_but_nan;
   CodeProducts products;
+  CodeSign sign = CodeSign::kAny;  // of codes of eight bits
   // Where a result of eight bits is 1 if some bit of the code's under this mask is set, and else 0.
   std::uint8_t truth_mask = 0;
   // Where the results of codes of eight bits are 1, 2, 4 and so on from this code on, and else 0.

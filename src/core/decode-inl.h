@@ -83,23 +83,27 @@ template <DataType kType, class D, class V> HWY_INLINE V MiniFloatToFloat32(D d,
 inline constexpr bool kQuieten = true;
 inline constexpr bool kKeepSignalling = false;
 
-// bfloat16 codes are the upper halves of float32; only a signalling NaN changes.
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
 // 16 bytes, in both blocks.
 HWY_INLINE __m256i LoadTwice(const std::byte* in) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
 }
+// Elements of 16 bits in the upper halves of lanes: eight, and as many as a vector has.
+HWY_INLINE __m256i LoadUpperHalves8(const std::byte* in) {
+  return _mm256_shuffle_epi8(
+      LoadTwice(in),
+      _mm256_setr_epi8(-1, -1, 0, 1, -1, -1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7,  //
+                       -1, -1, 8, 9, -1, -1, 10, 11, -1, -1, 12, 13, -1, -1, 14, 15));
+}
 #endif
 HWY_INLINE hn::VFromD<D32> LoadUpperHalves(const std::byte* in) {
 #if HWY_TARGET == HWY_AVX2
-  return {_mm256_shuffle_epi8(
-      LoadTwice(in),
-      _mm256_setr_epi8(-1, -1, 0, 1, -1, -1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7,  //
-                       -1, -1, 8, 9, -1, -1, 10, 11, -1, -1, 12, 13, -1, -1, 14, 15))};
+  return {LoadUpperHalves8(in)};
 #else
   return hn::ShiftLeft<16>(hn::PromoteTo(D32(), Load(Like<std::uint16_t, D32>(), in)));
 #endif
 }
+// bfloat16 codes are the upper halves of float32; only a signalling NaN changes.
 template <bool kQuiet> HWY_INLINE hn::VFromD<D32> Bfloat16ToFloat32(const std::byte* in) {
   const D32 d;
   const auto value = LoadUpperHalves(in);
@@ -107,6 +111,18 @@ template <bool kQuiet> HWY_INLINE hn::VFromD<D32> Bfloat16ToFloat32(const std::b
   const auto nan = hn::Gt(hn::And(value, hn::Set(d, 0x7FFFFFFFu)), hn::Set(d, 0x7F800000u));
   return hn::Or(value, hn::IfThenElseZero(nan, hn::Set(d, 0x400000u)));
 }
+
+#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
+// Whether a 16-bit lane is above the limit.
+HWY_INLINE bool AnyAbove(hn::VFromD<D16> x, std::uint16_t limit) {
+#if TENSORCAST_AVX512
+  return _mm512_cmpgt_epu16_mask(x.raw, _mm512_set1_epi16(static_cast<short>(limit))) != 0;
+#else
+  const __m256i above = _mm256_subs_epu16(x.raw, _mm256_set1_epi16(static_cast<short>(limit)));
+  return !_mm256_testz_si256(above, above);
+#endif
+}
+#endif
 
 // 2^(code - 127): the code is the exponent field, but for 2^-127, which is a subnormal, and NaN;
 // both have the mantissa's top bit set.
@@ -221,13 +237,23 @@ HWY_INLINE Float32s DecodeFloat32(const std::byte* in) {
     }
     return values;
   } else {
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
     if constexpr (kType == DataType::kBfloat16 && kQuiet) {
-      const __m256i code = Load(D16(), in).raw;
-      const __m256i nan = _mm256_subs_epu16(_mm256_add_epi16(code, code),
-                                            _mm256_set1_epi16(static_cast<short>(0xFF00)));
-      if (HWY_LIKELY(_mm256_testz_si256(nan, nan)))
-        return DecodeFloat32<kType, kKeepSignalling>(in);
+      const auto codes = Load(D16(), in);
+      const bool any_nan = AnyAbove(hn::Add(codes, codes), 0xFF00);
+      if (HWY_LIKELY(!any_nan)) return DecodeFloat32<kType, kKeepSignalling>(in);
+    }
+#endif
+#if HWY_TARGET == HWY_AVX3_DL
+    if constexpr (kType == DataType::kBfloat16 && !kQuiet) {  // one load, and no shifts
+      const __m512i codes = Load(D8(), in).raw;
+      const auto half = [codes]<unsigned kHalf>() HWY_ATTR {
+        constexpr auto kFrom = [](unsigned i) { return 32 * kHalf + i / 4 * 2 + i % 2; };
+        constexpr __mmask64 kUpper = 0xCCCCCCCCCCCCCCCC;
+        return hn::VFromD<DF32>{_mm512_castsi512_ps(
+            _mm512_maskz_permutexvar_epi8(kUpper, ByteIndices<kFrom>(), codes))};
+      };
+      return {half.template operator()<0>(), half.template operator()<1>()};
     }
 #endif
     return {DecodeFloat32Vector<kType, kQuiet>(in),

@@ -66,7 +66,7 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
     }
   } else if constexpr (to.type_class == TypeClass::kBool) {
 #if TENSORCAST_AVX512
-    if constexpr (kFrom == DataType::kFloat64) return Float64ToBoolStep(in, out);
+    if constexpr (kFrom == DataType::kFloat64) return TruthStep64<INT64_MAX>(in, out);  // not -0
 #endif
     if constexpr (from.bits == 16) HalfToBoolStep(in, out);
 #if TENSORCAST_AVX512
@@ -87,12 +87,12 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   if (route == Route::kIdentity || route == Route::kInteger) return false;  // integer_stages.cc
   if (IsInteger(from) && from.bits <= 16 && to.type == DataType::kFloat64) return true;
   if (IsUint8ToNarrow(from, to)) return true;
+  if (from.type == DataType::kBool && to.is_float() && to.bits >= 16) return true;
   if (from.bits == 8 && (HWY_TARGET == HWY_AVX3_DL || to.bits < 16 || to.bits > 32)) {
     return false;  // by table
   }
   if (to.is_float()) {
     if (to.bits == 64) return false;
-    if (from.type == DataType::kBool) return true;
     if (to.bits == 32) return from.is_integer() && from.bits >= 32;
     return from.type != DataType::kFloat32 || to.type != DataType::kFloat16;
   }

@@ -357,8 +357,8 @@ HWY_INLINE void EncodeFloat32(const Float32s& x, std::byte* out, const EncodeArg
   } else if constexpr (kType == DataType::kFloat16 && kHasFloat16) {
     const hn::Rebind<hwy::float16_t, DF32> df16;
     const Like<std::uint16_t, D32> half;
-    const auto code = [&](auto v) HWY_ATTR { return hn::BitCast(half, hn::DemoteTo(df16, v)); };
-    Store(hn::Combine(d16, code(x.high), code(x.low)), d16, out);
+    Store(hn::BitCast(half, hn::DemoteTo(df16, x.low)), half, out);
+    Store(hn::BitCast(half, hn::DemoteTo(df16, x.high)), half, out + hn::Lanes(d32) * 2);
   } else if constexpr (row.bits == 64) {
     const DF64 df64;
     const D64 d64;

@@ -1,5 +1,5 @@
 // float8e8m0 to float16, and from float16 and 16-bit integers: casts that move an exponent, in
-// integers alone. AVX2. Included per target.
+// integers alone. AVX2, and to float8e8m0 AVX-512 without VBMI. Included per target.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_CORE_EXPONENTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -13,10 +13,11 @@
 #include "core/half_sources-inl.h"
 #include "core/interleave-inl.h"
 
-#if HWY_TARGET == HWY_AVX2
+#if TENSORCAST_PACKS
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
+#if HWY_TARGET == HWY_AVX2
 // 32 float8e8m0 to float16. A normal number's exponent stands in the upper byte alone, a subnormal
 // is one bit in either.
 HWY_INLINE void E8M0ToFloat16(const std::byte* in, std::byte* out) {
@@ -43,7 +44,9 @@ HWY_INLINE void E8M0ToFloat16(const std::byte* in, std::byte* out) {
   Store(Upper(d, lower, upper), D16(), out + 32);
 }
 
-// 32 elements of 16 bits, but bfloat16, to float8e8m0: they are normal float32, or zero.
+#endif
+
+// Elements of 16 bits, but bfloat16, to float8e8m0: they are normal float32, or zero.
 template <DataType kFrom>
 HWY_INLINE void HalvesToE8M0(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   if constexpr (kFrom == DataType::kFloat16) {  // Inf and NaN
@@ -52,22 +55,24 @@ HWY_INLINE void HalvesToE8M0(const std::byte* in, std::byte* out, const EncodeAr
     }
   }
   // With its sign above it an exponent saturates where it is a negative number's.
-  const auto exponents = [&](std::size_t i) HWY_ATTR {
-    const VF32 values = DecodeFloat32Vector<kFrom, kKeepSignalling>(in + 16 * i);
+  V32 exponents[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    const VF32 values = DecodeFloat32Vector<kFrom, kKeepSignalling>(in + HWY_MAX_BYTES / 2 * i);
     const V32 rounded = hn::Add(hn::BitCast(D32(), values), hn::Set(D32(), args.e8m0_bias));
-    return hn::ShiftRight<23>(rounded).raw;
-  };
-  const __m256i low = _mm256_packus_epi32(exponents(0), exponents(1));
-  const __m256i high = _mm256_packus_epi32(exponents(2), exponents(3));
-  const __m256i codes = _mm256_packus_epi16(low, high);
+    exponents[i] = hn::ShiftRight<23>(rounded);
+  }
+  const D8 d;
+  const hn::RebindToSigned<D8> di;
+  const V8 codes = PackToBytes<false>(exponents);
   // Zero and 255 are all that then have the highest bit.
-  const __m256i is_below = _mm256_sub_epi8(codes, _mm256_set1_epi8(64));
-  const __m256i below = _mm256_set1_epi8(static_cast<char>(args.e8m0_below));
-  Store(BytesInOrder<Order::kPackedOnce>(_mm256_blendv_epi8(codes, below, is_below)), D8(), out);
+  const auto is_below = hn::BitCast(di, hn::Sub(codes, hn::Set(d, std::uint8_t{64})));
+  const auto below = hn::Set(di, static_cast<std::int8_t>(args.e8m0_below));
+  const auto result = hn::IfNegativeThenElse(is_below, below, hn::BitCast(di, codes));
+  Store(hn::BitCast(d, result), d, out);
 }
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#endif  // HWY_TARGET == HWY_AVX2
+#endif  // TENSORCAST_PACKS
 
 #endif  // TENSORCAST_SRC_CORE_EXPONENTS_INL_H_

@@ -34,11 +34,10 @@ constexpr Through ThroughOf(const TypeInfo& from, const TypeInfo& to) {
 
 #if TENSORCAST_PACKS
 // Integers to floats of fewer than eight bits, the largest of which is below 32: by a table of
-// magnitudes, to which packing brings them. AVX-512 converts wide ones as fast.
+// magnitudes, to which packing brings them.
 template <DataType kFrom, DataType kTo>
 inline constexpr bool kByMagnitude =
-    detail::Row(kFrom).is_integer() && detail::Row(kTo).is_float() && detail::Row(kTo).bits < 8 &&
-    (detail::Row(kFrom).bits == 16 || !TENSORCAST_AVX512);
+    detail::Row(kFrom).is_integer() && detail::Row(kTo).is_float() && detail::Row(kTo).bits < 8;
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
   constexpr const TypeInfo& from = detail::Row(kFrom);
@@ -84,11 +83,21 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
     };
     packed = SignBytes(V16{_mm256_packs_epi32(word(0), word(1))},
                        V16{_mm256_packs_epi32(word(2), word(3))});
+#else
+  } else {
+    V32 words[4];
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i] = SaturatedWords<kFrom>(in + 16 * sizeof(CodeOf<kFrom>) * i);
+      // Packing saturates signed ones.
+      if constexpr (!from.has_sign) words[i] = Clamped<false, INT8_MAX>(D32(), words[i]);
+    }
+    packed = PackToBytes<true>(words);
 #endif
   }
-  constexpr Order kOrder = from.bits == 16   ? Order::kElements
-                           : from.bits == 32 ? Order::kPackedOnce
-                                             : Order::kWords;
+  constexpr Order kOrder = from.bits == 16     ? Order::kElements
+                           : TENSORCAST_AVX512 ? Order::kAsPacked
+                           : from.bits == 32   ? Order::kPackedOnce
+                                               : Order::kWords;
   const D8 d;
   const hn::RebindToSigned<D8> di;
   const V8 bytes = BytesInOrder<kOrder>(packed.raw);
@@ -220,13 +229,13 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
                        HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
   constexpr std::size_t kHalf = kLanesOf<std::uint16_t> * sizeof(CodeOf<kFrom>);
 #if HWY_TARGET == HWY_AVX3_DL
-  if constexpr ((kFrom == DataType::kFloat16 && to_row.has_zero) || kByClamping<kFrom, kTo> ||
-                kByWindows<kFrom, kTo>) {
+  if constexpr (kByClamping<kFrom, kTo>) {
+    return StoreCodes<to_row.bits>(ClampedCodes<kFrom, kTo>(in), out);
+  }
+  if constexpr ((kFrom == DataType::kFloat16 && to_row.has_zero) || kByWindows<kFrom, kTo>) {
     const V16 low = Load(d, in), high = Load(d, in + kHalf);
     V8 codes;
-    if constexpr (kByClamping<kFrom, kTo>) {
-      codes = ClampedCodes<kFrom, kTo>(low, high);
-    } else if constexpr (kByWindows<kFrom, kTo>) {
+    if constexpr (kByWindows<kFrom, kTo>) {
       codes = WindowCodes<kFrom, kTo>(low, high, args);
     } else if (HWY_UNLIKELY((!Float16Codes<kTo>(low, high, args, &codes)))) {
       CarefulStep<kFrom, kTo>(in, out, args);
@@ -248,9 +257,9 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   if constexpr (from_row.is_integer() && from_row.bits == 16 && to_row.has_zero) {
     return Integer16ToNarrowStep<kFrom, kTo>(in, out, args);
   }
+  if constexpr (MovesExponents(from_row, to_row)) return HalvesToE8M0<kFrom>(in, out, args);
 #endif
 #if HWY_TARGET == HWY_AVX2
-  if constexpr (MovesExponents(from_row, to_row)) return HalvesToE8M0<kFrom>(in, out, args);
   if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
     return WideToNarrowStep<kFrom, kTo>(in, out, args);
   }
@@ -353,7 +362,7 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
 template <DataType kFrom, Through kThrough>
 HWY_INLINE void LoadWords(const std::byte* in, VF32* words) {
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
-  if constexpr (detail::Row(kFrom).bits == 8) {
+  if constexpr (detail::Row(kFrom).bits <= 16) {
     for (std::size_t i = 0; i < 4; i += 2) {
       const Float32s pair = DecodeFloat32<kFrom, kKeepSignalling>(in + i * kWordBytes);
       words[i] = pair.low;

@@ -83,6 +83,22 @@ template <bool kSigned> HWY_INLINE V16 Bfloat16ToFloat16(V16 x) {
   return kSigned ? hn::OrAnd(fields, x, hn::Set(d, std::uint16_t{0x8000})) : fields;
 }
 
+// The largest of two vectors of floats of 16 bits, each without its sign and doubled, in one of the
+// lanes.
+HWY_INLINE V16 LargestDoubled(const std::byte* in) {
+  const auto doubled = [in](std::size_t i) HWY_ATTR {
+    const V16 x = Load(D16(), in + HWY_MAX_BYTES * i);
+    return hn::Add(x, x);
+  };
+  return hn::Max(doubled(0), doubled(1));
+}
+// Whether one of those was 2^exponent or more, or NaN.
+template <DataType kType> HWY_INLINE bool AnyFrom(int exponent, V16 doubled) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  const int from = (row.bias + exponent) << (row.mantissa_bits + 1);
+  return AnyAbove(doubled, static_cast<std::uint16_t>(from - 1));
+}
+
 #if HWY_TARGET == HWY_AVX2
 // 16 integers of eight bits, which bfloat16 holds.
 template <bool kSigned> HWY_INLINE V16 Integers8ToBfloat16(const std::byte* in) {
@@ -106,25 +122,9 @@ template <bool kSigned> HWY_INLINE V16 Integers8ToBfloat16(const std::byte* in) 
   }
 }
 
-// The largest of 32 floats of 16 bits, each without its sign and doubled, in one of the lanes.
-HWY_INLINE __m256i LargestDoubled(const std::byte* in) {
-  const auto doubled = [in](std::size_t i) HWY_ATTR {
-    const __m256i x = Load(D16(), in + 32 * i).raw;
-    return _mm256_add_epi16(x, x);
-  };
-  return _mm256_max_epu16(doubled(0), doubled(1));
-}
-// Whether one of those was 2^exponent or more, or NaN.
-template <DataType kType> HWY_INLINE bool AnyFrom(int exponent, __m256i doubled) {
-  constexpr const TypeInfo& row = detail::Row(kType);
-  const auto below = static_cast<short>(((row.bias + exponent) << (row.mantissa_bits + 1)) - 1);
-  const __m256i above = _mm256_subs_epu16(doubled, _mm256_set1_epi16(below));
-  return !_mm256_testz_si256(above, above);
-}
-
 // 32 bfloat16 to uint32, cut and modulo 2^32; false, with nothing written, from 2^32 on.
 HWY_INLINE bool Bfloat16ToUint32(const std::byte* in, std::byte* out) {
-  const __m256i largest = LargestDoubled(in);
+  const V16 largest = LargestDoubled(in);
   if (HWY_UNLIKELY(AnyFrom<DataType::kBfloat16>(32, largest))) return false;
   __m256i results[4];
   if (AnyFrom<DataType::kBfloat16>(31, largest)) {

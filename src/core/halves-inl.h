@@ -141,6 +141,63 @@ template <DataType kType, Order kOrder> HWY_INLINE V8 JoinSignBytes(V8 magnitude
 }
 #endif
 
+#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+// Two vectors of signed integers to half the width, saturating to that width, of either sign; lanes
+// as kPackedOnce has them.
+template <bool kSigned> HWY_INLINE V16 PackWords(V32 a, V32 b) {
+#if TENSORCAST_AVX512
+  return V16{kSigned ? _mm512_packs_epi32(a.raw, b.raw) : _mm512_packus_epi32(a.raw, b.raw)};
+#else
+  return V16{kSigned ? _mm256_packs_epi32(a.raw, b.raw) : _mm256_packus_epi32(a.raw, b.raw)};
+#endif
+}
+HWY_INLINE V16 PackedInOrder(V16 packed) {
+#if TENSORCAST_AVX512
+  return V16{_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed.raw)};
+#else
+  return InOrder(packed);
+#endif
+}
+// Four vectors to bytes, in order.
+template <bool kSigned> HWY_INLINE V8 PackToBytes(const V32* words) {
+  const V16 a = PackWords<true>(words[0], words[1]), b = PackWords<true>(words[2], words[3]);
+#if TENSORCAST_AVX512
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return V8{_mm512_permutexvar_epi32(
+      order, kSigned ? _mm512_packs_epi16(a.raw, b.raw) : _mm512_packus_epi16(a.raw, b.raw))};
+#else
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  return V8{_mm256_permutevar8x32_epi32(
+      kSigned ? _mm256_packs_epi16(a.raw, b.raw) : _mm256_packus_epi16(a.raw, b.raw), order)};
+#endif
+}
+#endif
+
+#if TENSORCAST_AVX512
+// Integers brought to 0 to kMost, signed ones to -kMost - 1 to kMost.
+template <bool kSigned, int kMost, class D, class V> HWY_INLINE V Clamped(D d, V x) {
+  if constexpr (!kSigned) return hn::Min(x, hn::Set(d, kMost));
+  const hn::RebindToSigned<D> di;
+  const auto below = hn::Min(hn::BitCast(di, x), hn::Set(di, kMost));
+  return hn::BitCast(d, hn::Max(below, hn::Set(di, -kMost - 1)));
+}
+// 16 integers of 32 or 64 bits, saturated to 32.
+template <DataType kFrom> HWY_INLINE V32 SaturatedWords(const std::byte* in) {
+  if constexpr (detail::Row(kFrom).bits == 32) {
+    return Load(D32(), in);
+  } else if constexpr (detail::Row(kFrom).has_sign) {
+    const __m256i low = _mm512_cvtsepi64_epi32(_mm512_loadu_si512(in));
+    const __m256i high = _mm512_cvtsepi64_epi32(_mm512_loadu_si512(in + 64));
+    return V32{_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)};
+  } else {  // without inserting
+    const D32 d;
+    const auto least = [](V64 x) HWY_ATTR { return hn::Min(x, hn::Set(D64(), UINT32_MAX)); };
+    return hn::ConcatEven(d, hn::BitCast(d, least(Load(D64(), in + 64))),
+                          hn::BitCast(d, least(Load(D64(), in))));
+  }
+}
+#endif
+
 // 16-bit lanes below 256 as bytes, in order.
 template <Order kOrder> HWY_INLINE V8 Bytes(V16 a, V16 b) {
 #if TENSORCAST_AVX512

@@ -255,7 +255,7 @@ void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, con
 #if HWY_TARGET == HWY_AVX2
   if constexpr (kFrom.is_bool && kTo.bits >= 16) {
     using To = CarrierOf<kTo.bits>;
-    return ForEachStep<8, kTo.bits, 16>(in, out, n, BoolHalfStep<To, To{1}>);
+    return ForEachStep<8, kTo.bits, kBools>(in, out, n, BoolPartStep<To, To{1}>);
   }
   if constexpr (kFrom.bits == 64 && kTo.bits == 32) {
     return ForEachVector<8, 4, 8>(in, out, n, LowWordsStep);
@@ -271,6 +271,10 @@ void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, con
   if constexpr (kTo.is_bool && kFrom.bits >= 16) {
     constexpr auto kBytes = static_cast<std::size_t>(kFrom.bits) / 8;
     return ForEachVector<kBytes, 1, 32>(in, out, n, TruthStep<kBytes>);
+  }
+#elif TENSORCAST_AVX512
+  if constexpr (kTo.is_bool && kFrom.bits == 64) {
+    return ForEachVector<8, 1, 64>(in, out, n, TruthStep64<-1>);
   }
 #endif
   using Wide = CarrierOf<std::max(kFrom.carrier_bits(), kTo.carrier_bits())>;

@@ -64,36 +64,6 @@ HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
 #endif
 }
 
-// Two vectors of signed integers to half the width, saturating to that width, of either sign; lanes
-// as kPackedOnce has them.
-template <bool kSigned> HWY_INLINE V16 PackWords(V32 a, V32 b) {
-#if TENSORCAST_AVX512
-  return V16{kSigned ? _mm512_packs_epi32(a.raw, b.raw) : _mm512_packus_epi32(a.raw, b.raw)};
-#else
-  return V16{kSigned ? _mm256_packs_epi32(a.raw, b.raw) : _mm256_packus_epi32(a.raw, b.raw)};
-#endif
-}
-HWY_INLINE V16 PackedInOrder(V16 packed) {
-#if TENSORCAST_AVX512
-  return V16{_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed.raw)};
-#else
-  return InOrder(packed);
-#endif
-}
-// Four vectors to bytes, in order.
-template <bool kSigned> HWY_INLINE V8 PackToBytes(const V32* words) {
-  const V16 a = PackWords<true>(words[0], words[1]), b = PackWords<true>(words[2], words[3]);
-#if TENSORCAST_AVX512
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  return V8{_mm512_permutexvar_epi32(
-      order, kSigned ? _mm512_packs_epi16(a.raw, b.raw) : _mm512_packus_epi16(a.raw, b.raw))};
-#else
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  return V8{_mm256_permutevar8x32_epi32(
-      kSigned ? _mm256_packs_epi16(a.raw, b.raw) : _mm256_packus_epi16(a.raw, b.raw), order)};
-#endif
-}
-
 // The low bits of four vectors, as many as a byte has or fewer, in order.
 template <int kBits> HWY_INLINE V8 LowBytes(const V32* words) {
 #if HWY_TARGET == HWY_AVX2
@@ -502,17 +472,6 @@ HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const Encod
   }
   if (HWY_UNLIKELY(beyond != 0)) return CarefulStep<kFrom, kTo>(in, out, args);
   for (std::size_t i = 0; i < kVectors; ++i) _mm512_storeu_si512(out + 64 * i, results[i]);
-}
-
-// Every float64 but zeros is true.
-HWY_INLINE void Float64ToBoolStep(const std::byte* in, std::byte* out) {
-  const __m512i magnitude = _mm512_set1_epi64(INT64_MAX);
-  std::uint64_t truth = 0;
-  for (unsigned i = 0; i < 8; ++i) {
-    const __mmask8 some = _mm512_test_epi64_mask(_mm512_loadu_si512(in + 64 * i), magnitude);
-    truth |= std::uint64_t{some} << (8 * i);
-  }
-  _mm512_storeu_si512(out, _mm512_maskz_set1_epi8(truth, 1));
 }
 #endif
 

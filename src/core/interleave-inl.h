@@ -33,6 +33,7 @@ template <std::size_t kWidth> HWY_INLINE V8 Spread(V8 codes) {
   [[maybe_unused]] constexpr std::size_t kPiece = 16 / kWidth;
   const D8 d8;
 #if HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kWidth == 1) return codes;
   constexpr auto kFrom = [](unsigned at) { return ElementAt<kWidth>(at); };
   return V8{_mm512_permutexvar_epi8(ByteIndices<kFrom>(), codes.raw)};
 #else
@@ -98,6 +99,8 @@ template <int kBits, std::size_t kWidth> HWY_INLINE V8 LoadSpread(const std::byt
       return V8{_mm256_shuffle_epi32(_mm256_blend_epi32(all, others, 0x5A), 0xD8)};
     }
   }
+#elif HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kBits == 6 && kWidth <= 4) return LoadSixBits<ElementAt<kWidth>>(in);
 #endif
   return Spread<kWidth>(LoadCodes<kBits>(in));
 }

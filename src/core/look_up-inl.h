@@ -376,6 +376,50 @@ template <int kInBits, std::size_t kPlanes> class TablePlanes {
   Lookup<kInBits> planes_[kPlanes];
 };
 
+#if HWY_TARGET == HWY_AVX3_DL
+// Two bytes of codes with CodeSign::kHighestBit: half as many permutations.
+class HighestBitPlanes {
+ public:
+  explicit HWY_INLINE HighestBitPlanes(const CodeTable& table) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      rows_[i] = _mm512_load_si512(table.bytes[i / 2] + 64 * (i % 2));
+    }
+  }
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    static_assert(kFirst == 0 && kCount == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      planes[i].raw = _mm512_permutex2var_epi8(rows_[2 * i], codes.raw, rows_[2 * i + 1]);
+    }
+    planes[1] = hn::OrAnd(planes[1], codes, hn::Set(D8(), std::uint8_t{0x80}));
+  }
+
+ private:
+  __m512i rows_[4];
+};
+
+// Four bytes of codes with CodeSign::kLowerHalf, the upper ones alike.
+class LowerHalfPlanes {
+ public:
+  explicit HWY_INLINE LowerHalfPlanes(const CodeTable& table)
+      : lower_(table),
+        first_(_mm512_load_si512(table.bytes[2] + 128)),
+        second_(_mm512_load_si512(table.bytes[2] + 192)) {}
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    static_assert(kFirst == 0 && kCount == 4);
+    lower_.template LookUp<0, 2>(codes, planes);
+    planes[2].raw =
+        _mm512_maskz_permutex2var_epi8(_mm512_movepi8_mask(codes.raw), first_, codes.raw, second_);
+    planes[3] = planes[2];
+  }
+
+ private:
+  TablePlanes<8, 2> lower_;
+  __m512i first_, second_;
+};
+#endif
+
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 // The same of codes of eight bits by CodeSums.
 inline constexpr bool kHasSums = true;

@@ -17,29 +17,36 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_AVX3_DL
 
+// Codes of eight windows of each lane, one after the other.
+template <int kBits> HWY_INLINE hn::VFromD<D8> CodesOfLanes(__m512i lanes) {
+  constexpr auto kShift = [](unsigned i) { return i % 8 * kBits; };
+  return hn::VFromD<D8>{_mm512_multishift_epi64_epi8(ByteIndices<kShift>(), lanes)};
+}
+// 64 codes of six bits: kElement says which is the first of the four at a place.
+template <auto kElement> HWY_INLINE hn::VFromD<D8> LoadSixBits(const std::byte* in) {
+  constexpr auto kFrom = [](unsigned i) {
+    return i % 8 < 6 ? kElement(i / 8 * 8 + i % 8 / 3 * 4) / 4 * 3 + i % 8 % 3 : 63;
+  };
+  // Two loads: Zen 5 does not fetch ahead of masked ones, which in memory is a third of the speed.
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
+  const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 32));
+  return CodesOfLanes<6>(_mm512_permutexvar_epi8(
+      ByteIndices<kFrom>(), _mm512_inserti32x4(_mm512_castsi256_si512(first), last, 2)));
+}
+
 // 64 codes. What stands above a code's bits in its byte is not cleared.
 template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
   if constexpr (kBits == 8) {
     return Load(D8(), in);
+  } else if constexpr (kBits == 6) {
+    return LoadSixBits<[](std::size_t i) { return i; }>(in);
+  } else if constexpr (kBits == 4) {
+    return CodesOfLanes<4>(
+        _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in))));
   } else {
-    // The bytes of each eight codes to a lane, then eight shifted windows of it.
-    constexpr auto kShift = [](unsigned i) { return i % 8 * kBits; };
-    __m512i lanes;
-    if constexpr (kBits == 6) {
-      constexpr auto kFrom = [](unsigned i) { return i % 8 < 6 ? i / 8 * 6 + i % 8 : 63; };
-      // Two loads: Zen 5 does not fetch ahead of masked ones, which in memory is a third of the
-      // speed.
-      const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
-      const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 32));
-      lanes = _mm512_permutexvar_epi8(ByteIndices<kFrom>(),
-                                      _mm512_inserti32x4(_mm512_castsi256_si512(first), last, 2));
-    } else if constexpr (kBits == 4) {
-      lanes = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
-    } else {
-      static_assert(kBits == 2);
-      lanes = _mm512_cvtepu16_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
-    }
-    return hn::VFromD<D8>{_mm512_multishift_epi64_epi8(ByteIndices<kShift>(), lanes)};
+    static_assert(kBits == 2);
+    return CodesOfLanes<2>(
+        _mm512_cvtepu16_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in))));
   }
 }
 

@@ -87,8 +87,9 @@ void SetDirect(Stage stage, bool floating, Bound* bound) {
 // elements.
 constexpr std::uint64_t kLeastForTable = 4096;
 
-// Integers of whole bytes are moved by instructions of their own.
+// Integers of whole bytes are moved by instructions of their own, and zeros and ones are chosen.
 bool WantsTable(const TypeInfo& from, const TypeInfo& to) {
+  if (from.type == DataType::kBool && to.bits >= 16) return false;
   return from.bits < 8 || (from.bits == 8 && ChooseRoute(from, to) != Route::kInteger);
 }
 

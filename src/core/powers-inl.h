@@ -1,6 +1,6 @@
 // Codes of eight bits to integers that are powers of two, as float8e8m0's are: one, shifted in the
-// result's own lane, out of which it falls where it is too large or less than one. AVX2, and
-// AVX-512 where no bytes are permuted. Included per target.
+// result's own lane, out of which it falls where it is too large or less than one. AVX2 and
+// AVX-512. Included per target.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_CORE_POWERS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -13,7 +13,7 @@
 #include "core/code_table.h"
 #include "core/lanes-inl.h"
 
-#if TENSORCAST_PACKS
+#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
@@ -60,6 +60,6 @@ template <int kOutBits> class Powers {
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#endif  // TENSORCAST_PACKS
+#endif  // TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
 
 #endif  // TENSORCAST_SRC_CORE_POWERS_INL_H_

@@ -134,12 +134,24 @@ HWY_INLINE void LookUpStep(const Results& results, const std::byte* in, std::byt
   if constexpr (kOutBits <= 8) {
     StoreCodes<kOutBits>(results.Bytes(LoadCodes<kInBits>(in)), out);
   } else {
-    constexpr std::size_t kWidth = static_cast<std::size_t>(kOutBits) / 8;
+    // Where a byte has the whole number, one step widens it.
+    constexpr bool kIsExtended =
+        HWY_TARGET == HWY_AVX3_DL && kShape == TableShape::kSigned8 && kOutBits == 32;
+    constexpr std::size_t kWidth = kIsExtended ? 1 : static_cast<std::size_t>(kOutBits) / 8;
     const V8 codes = CodesFor<Results>::template Load<kInBits, kWidth>(in);
     if constexpr (kOutBits == 16) {
       V16 halves[2];
       HalvesOf<kShape>(results, codes, halves);
       StoreAll<2>(D16(), halves, out);
+    } else if constexpr (kIsExtended) {
+#if HWY_TARGET == HWY_AVX3_DL
+      const __m512i bytes = results.Bytes(codes).raw;
+      const V32 words[4] = {{_mm512_cvtepi8_epi32(_mm512_castsi512_si128(bytes))},
+                            {_mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(bytes, 1))},
+                            {_mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(bytes, 2))},
+                            {_mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(bytes, 3))}};
+      StoreAll<4>(d32, words, out);
+#endif
     } else if constexpr (kOutBits == 32) {
       V32 words[4];
       if constexpr (kShape == TableShape::kUpper) {
@@ -464,6 +476,18 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     }
   }
 #endif
+#if HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kInBits == 8 && kOutBits > 8 && kPlanes == 2 && kShape != TableShape::kSigned16) {
+    if (args.table->sign == CodeSign::kHighestBit) {
+      return LookUpBy<8, kOutBits, kShape, Results<HighestBitPlanes>>(in, out, n, args);
+    }
+  }
+  if constexpr (kInBits == 8 && kOutBits == 32 && kPlanes == 4) {
+    if (args.table->sign == CodeSign::kLowerHalf) {
+      return LookUpBy<8, kOutBits, kShape, Results<LowerHalfPlanes>>(in, out, n, args);
+    }
+  }
+#endif
 #if HWY_TARGET == HWY_AVX3
   if constexpr (kInBits >= 6 && kPlanes == 2) {
     return LookUpBy<kInBits, kOutBits, kShape, HalfResults<kInBits>>(in, out, n, args);
@@ -498,7 +522,7 @@ void ProductsStage(const std::byte* in, std::byte* out, std::size_t n, const Enc
 }
 #endif
 
-#if TENSORCAST_PACKS
+#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
 template <int kOutBits>
 void PowersStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   ForEachStep<8, kOutBits, kCodes>(in, out, n, Powers<kOutBits>(*args.table));
@@ -539,13 +563,13 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
     if (pays && table.products.usable) return &ProductsStage<kOutBits>;
   }
 #endif
-#if TENSORCAST_PACKS
+#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
   if constexpr (kInBits == 8 && kOutBits >= 32) {
     if (table.powers_from != 0) return &PowersStage<kOutBits>;
   }
 #endif
   // Integers of eight bits are converted faster.
-  constexpr int kConverted = HWY_TARGET == HWY_AVX3_DL ? 64 : 16;
+  constexpr int kConverted = HWY_TARGET == HWY_AVX3_DL ? 32 : 16;
   if (kInBits == 8 && kOutBits >= kConverted && table.of_integers) return nullptr;
   if (HWY_TARGET == HWY_AVX2 && kInBits == 8 && kOutBits == 8 && table.of_integers &&
       table.rows.count == 0 && !table.sums.usable) {
