@@ -38,11 +38,9 @@ HWY_INLINE V16 JoinBfloat16(VF32 even, VF32 odd) {
 }
 
 #if TENSORCAST_AVX512
-// Whether one of these floats of 16 bits has a magnitude beyond this code.
-HWY_INLINE bool AnyBeyond(int code, V16 a, V16 b) {
-  const V16 doubled = hn::Max(hn::Add(a, a), hn::Add(b, b));
-  const __m512i limit = _mm512_set1_epi16(static_cast<short>(2 * code));
-  return _mm512_cmpgt_epu16_mask(doubled.raw, limit) != 0;
+// Whether one of these floats of 16 bits has a magnitude above that of this code.
+HWY_INLINE bool AnyMagnitudeAbove(V16 a, V16 b, int code) {
+  return AnyAbove(hn::Max(hn::Add(a, a), hn::Add(b, b)), static_cast<std::uint16_t>(2 * code));
 }
 #endif
 

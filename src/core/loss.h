@@ -86,7 +86,8 @@ struct LossStretch {
 
 // The limits of elements whose codes have a scale in common.
 struct CellLimits {
-  double up, down;      // the least magnitudes beyond the range, above zero and below it
+  // The least magnitudes beyond the range, above zero and below it; never negative.
+  double up, down;
   double least_normal;  // the destination's, times the scale; above zero
 };
 

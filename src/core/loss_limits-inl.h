@@ -46,7 +46,7 @@ struct UniformLimits {
     return hn::Or(hn::Ge(x, high), hn::Le(x, low));
   }
   HWY_INLINE auto LeastNormal(std::size_t) const { return least; }
-  // Calls visit(i, end, limits) for parts of the elements, each of which has the same limits.
+  // Calls visit(i, end, limits) for parts of the elements, with the limits of each.
   template <class Visit>
   HWY_INLINE void ForEachPart(std::size_t first, std::size_t end, const Visit& visit) const {
     visit(first, end, *this);
@@ -64,8 +64,9 @@ struct UniformLimits {
   hn::Vec<DF64> high, low, least;
 };
 
-// Of each run the closest limits are known, which mostly answer for all its elements; their own are
-// written out where they do not.
+// Of each run the closest limits are known, which mostly answer for all its elements; where they do
+// not, elements are held against those of their cells. These are written out for each element where
+// one has to be asked by itself.
 class OwnLimits {
  public:
   static constexpr bool kOfCasts = true;

@@ -56,10 +56,11 @@ template <int kBits> HWY_INLINE __m512i JoinInLanes(hn::VFromD<D8> codes) {
   if constexpr (kBits == 4) {
     return _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(16 << 8 | 1));
   }
-  // All targets of this name have AVX-512 VNNI; Highway 1.0.3 tells the compiler of another one.
+  // All processors of this target have AVX-512 VNNI, but Highway 1.0.3 names AVX-VNNI to the
+  // compiler in its place, which then refuses the intrinsic.
   const __m512i units = _mm512_set1_epi32(64 << 24 | 16 << 16 | 4 << 8 | 1);
-  __m512i fours;
-  asm("vpxord %0, %0, %0\n\tvpdpbusd %2, %1, %0" : "=&v"(fours) : "v"(codes.raw), "v"(units));
+  __m512i fours = _mm512_setzero_si512();
+  asm("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(fours) : "v"(codes.raw), "v"(units));
   return fours;
 }
 

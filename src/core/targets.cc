@@ -93,7 +93,8 @@ void RunStreamed(const Bound& bound, const std::byte* in, std::byte* out, std::u
   if (head != 0) run(head, out);
   out += head_bytes;
   alignas(64) std::byte block[kStreamedBytes];
-  // Whole steps of every target, 64 elements at most; of 6 bits they are three quarters of a block.
+  // Whole steps of every target, 256 elements at most; of 6 bits they are three quarters of a
+  // block.
   const std::uint64_t elements = kStreamedBytes * 8 / std::bit_ceil(out_bits);
   const std::uint64_t bytes = elements * out_bits / 8;
   while (n >= elements) {

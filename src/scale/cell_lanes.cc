@@ -386,7 +386,7 @@ template <> const CellLanes* LanesOf<HWY_TARGET>() { return HWY_NAMESPACE::Targe
 namespace {
 
 // What AVX2, which every processor with AVX-512 has, does besides or faster than that.
-CellLanes WithAvx2(CellLanes lanes, const CellLanes& avx2) {
+[[maybe_unused]] CellLanes WithAvx2(CellLanes lanes, const CellLanes& avx2) {
   lanes.scale_integers = avx2.scale_integers;
   lanes.are_float_sums = avx2.are_float_sums;
   lanes.unpack = avx2.unpack;

@@ -1,6 +1,6 @@
 // Codes of float8e4m3fn from bfloat16 without a quotient: by the places among a cell's bfloat16s at
-// which the code of x / s changes. Included once per target; only AVX2 has them, where a quotient
-// takes 32-bit lanes and is held against ties.
+// which the code of x / s changes. Included once per target; compiled for AVX2, from which
+// AVX-512 has them: a quotient takes 32-bit lanes and is held against ties.
 //
 // Let s = S 2^k with 1 <= S < 2, and x = m 2^e with 128 mantissas m. Where x / s is a normal value,
 // its code is 8 (e - k + 6) and a number of steps, 0 to 16, that only m / S decides: the code of m

@@ -1,6 +1,6 @@
 // Codes of float4e2m1 from bfloat16 without a quotient: by the places among bfloat16s at which the
-// code of x * t / s changes. Included once per target; only AVX2 has them, where a quotient takes
-// 32-bit lanes and is held against ties.
+// code of x * t / s changes. Included once per target; compiled for AVX2, from which AVX-512 has
+// them: a quotient takes 32-bit lanes and is held against ties.
 //
 // There are seven places, half-way between codes, times s / t. Two at most are passed by numbers of
 // one exponent: those of 1.25, 2.5 and 5, and of 1.75 and 3.5, are a factor of two apart, that of
