@@ -35,7 +35,7 @@ class Stretches {
  public:
   static constexpr std::size_t kElements = 4200;
 
-  Stretches(const TypeInfo& from, const TypeInfo& to)
+  Stretches(const TypeInfo& from, const TypeInfo& to, const CastOptions& options)
       : from_(from),
         to_(to),
         codes_(MixedCodes(from, to, kElements, 5)),
@@ -43,7 +43,8 @@ class Stretches {
         source_(kElements * 8 + 4096),
         destination_(kElements * 8 + 4096) {
     oracle::CastMany(oracle::RowOf(static_cast<int>(from.type)),
-                     oracle::RowOf(static_cast<int>(to.type)), {}, codes_, results_.data());
+                     oracle::RowOf(static_cast<int>(to.type)), ToOracle(options), codes_,
+                     results_.data());
     std::mt19937_64 random(3);
     noise_.resize(destination_.all().size());
     for (std::byte& byte : noise_) byte = static_cast<std::byte>(random());
@@ -104,12 +105,17 @@ class Stretches {
 
 class Sizes : public ::testing::TestWithParam<DataType> {};
 
+// The set that has most of the options that apply changed.
+CastOptions ChangedOptions(const TypeInfo& from, const TypeInfo& to) {
+  return MeaningfulOptions(from, to).back();
+}
+
 TEST_P(Sizes, EveryLengthBetweenGuardPages) {
   const TypeInfo& from = *FindType(GetParam());
   std::mt19937_64 random(11);
   const std::uint64_t step = Sampled() ? 7 : 1;
   for (const TypeInfo& to : FixedWidthTypes()) {
-    Stretches stretches(from, to);
+    Stretches stretches(from, to, {});
     for (const Target target : Targets()) {
       const ForcedPlan plan(from.type, to.type, {}, target);
       bool good = true;
@@ -127,9 +133,10 @@ TEST_P(Sizes, BlocksAndTheirEnds) {
   const TypeInfo& from = *FindType(GetParam());
   std::mt19937_64 random(12);
   for (const TypeInfo& to : FixedWidthTypes()) {
-    Stretches stretches(from, to);
+    const CastOptions options = ChangedOptions(from, to);
+    Stretches stretches(from, to, options);
     for (const Target target : Targets()) {
-      const ForcedPlan plan(from.type, to.type, {}, target);
+      const ForcedPlan plan(from.type, to.type, options, target);
       for (const std::uint64_t n : {190, 203, 255, 256, 1023, 1024, 1025, 2047, 2049, 4100}) {
         if (Sampled() && n > 1025) continue;
         if (!stretches.Run(plan, {n, random() % 64, random() % 64})) break;
@@ -143,9 +150,10 @@ TEST_P(Sizes, EveryByteOffset) {
   const TypeInfo& from = *FindType(GetParam());
   std::mt19937_64 random(13);
   for (const TypeInfo& to : FixedWidthTypes()) {
-    Stretches stretches(from, to);
+    const CastOptions options = ChangedOptions(from, to);
+    Stretches stretches(from, to, options);
     for (const Target target : Targets()) {
-      const ForcedPlan plan(from.type, to.type, {}, target);
+      const ForcedPlan plan(from.type, to.type, options, target);
       bool good = true;
       for (std::size_t a = 0; a < 8; ++a) {
         for (std::size_t b = 0; b < 8 && good; b += Sampled() ? 3 : 1) {
@@ -161,7 +169,7 @@ TEST_P(Sizes, EveryElementOffsetOfPackedData) {
   const TypeInfo& from = *FindType(GetParam());
   for (const TypeInfo& to : FixedWidthTypes()) {
     if (!from.is_packed() && !to.is_packed()) continue;
-    Stretches stretches(from, to);
+    Stretches stretches(from, to, {});
     for (const Target target : Targets()) {
       const ForcedPlan plan(from.type, to.type, {}, target);
       bool good = true;
@@ -182,19 +190,23 @@ TEST_P(Sizes, ExactlyInPlace) {
   for (const TypeInfo& to : FixedWidthTypes()) {
     if (from.bits != to.bits) continue;
     const std::vector<std::uint64_t> codes = MixedCodes(from, to, 3000, 6);
-    for (const Target target : Targets()) {
-      const ForcedPlan plan(from.type, to.type, {}, target);
-      for (const std::uint64_t n : {0, 1, 2, 31, 64, 130, 1024, 2900}) {
-        for (const std::uint64_t first : {0, 1, 3, 6}) {
-          std::vector<std::byte> bytes = oracle::Pack(codes, from.bits);
-          std::vector<std::byte> expected = bytes;
-          for (std::uint64_t i = first; i < first + n; ++i) {
-            oracle::PutCode(expected, to.bits, i,
-                            oracle::Cast(oracle::RowOf(static_cast<int>(from.type)),
-                                         oracle::RowOf(static_cast<int>(to.type)), {}, codes[i]));
+    const CastOptions sets[] = {{}, ChangedOptions(from, to)};
+    for (const CastOptions& options : sets) {
+      for (const Target target : Targets()) {
+        const ForcedPlan plan(from.type, to.type, options, target);
+        for (const std::uint64_t n : {0, 1, 2, 31, 64, 130, 1024, 2900}) {
+          for (const std::uint64_t first : {0, 1, 3, 6}) {
+            std::vector<std::byte> bytes = oracle::Pack(codes, from.bits);
+            std::vector<std::byte> expected = bytes;
+            for (std::uint64_t i = first; i < first + n; ++i) {
+              oracle::PutCode(expected, to.bits, i,
+                              oracle::Cast(oracle::RowOf(static_cast<int>(from.type)),
+                                           oracle::RowOf(static_cast<int>(to.type)),
+                                           ToOracle(options), codes[i]));
+            }
+            plan.Run(bytes, first, bytes, first, n);
+            ASSERT_EQ(bytes, expected) << plan.Name() << " n " << n << " first " << first;
           }
-          plan.Run(bytes, first, bytes, first, n);
-          ASSERT_EQ(bytes, expected) << plan.Name() << " n " << n << " first " << first;
         }
       }
     }
