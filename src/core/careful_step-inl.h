@@ -69,8 +69,8 @@ constexpr bool IsInIntegers(const TypeInfo& from, const TypeInfo& to) {
   }
   if (to.is_float() && to.bits <= 8) {
     const bool looked_up =
-        from.is_integer() && (to.bits < 8 ? TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
-                                          : HWY_TARGET == HWY_AVX3_DL && from.bits == 16);
+        from.is_integer() &&
+        (to.bits < 8 ? TENSORCAST_AVX2 : HWY_TARGET == HWY_AVX3_DL && from.bits == 16);
     return is_upper_half || (from.type == DataType::kFloat16 && to.has_zero) || looked_up;
   }
   if (to.type == DataType::kBfloat16) return from.type == DataType::kFloat32 && TENSORCAST_AVX512;

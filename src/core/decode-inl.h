@@ -83,7 +83,7 @@ template <DataType kType, class D, class V> HWY_INLINE V MiniFloatToFloat32(D d,
 inline constexpr bool kQuieten = true;
 inline constexpr bool kKeepSignalling = false;
 
-#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
+#if TENSORCAST_AVX2
 // 16 bytes, in both blocks.
 HWY_INLINE __m256i LoadTwice(const std::byte* in) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
@@ -112,7 +112,7 @@ template <bool kQuiet> HWY_INLINE hn::VFromD<D32> Bfloat16ToFloat32(const std::b
   return hn::Or(value, hn::IfThenElseZero(nan, hn::Set(d, 0x400000u)));
 }
 
-#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
+#if TENSORCAST_AVX2
 // Whether a 16-bit lane is above the limit.
 HWY_INLINE bool AnyAbove(hn::VFromD<D16> x, std::uint16_t limit) {
 #if TENSORCAST_AVX512
@@ -237,7 +237,7 @@ HWY_INLINE Float32s DecodeFloat32(const std::byte* in) {
     }
     return values;
   } else {
-#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
+#if TENSORCAST_AVX2
     if constexpr (kType == DataType::kBfloat16 && kQuiet) {
       const auto codes = Load(D16(), in);
       const bool any_nan = AnyAbove(hn::Add(codes, codes), 0xFF00);

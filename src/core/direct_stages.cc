@@ -76,7 +76,7 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
   } else if constexpr (kTo == DataType::kUint32 && !kBelow2To31<kFrom>) {
     Uint32Step<kFrom>(in, out, args);
 #endif
-  } else if constexpr (kHasIntegerSteps) {
+  } else if constexpr (TENSORCAST_AVX2) {
     IntegerStep<kFrom, kTo>(in, out, args);
   }
 }
@@ -100,7 +100,7 @@ constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   if (to.type_class == TypeClass::kBool) {
     return from.bits == 16 || (from.bits == 64 && TENSORCAST_AVX512);
   }
-  return kHasIntegerSteps && (TENSORCAST_AVX512 || to.bits != 64);
+  return TENSORCAST_AVX2 && (TENSORCAST_AVX512 || to.bits != 64);
 }
 
 #if HWY_TARGET == HWY_AVX2

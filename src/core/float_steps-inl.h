@@ -509,7 +509,7 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
     }
   }
 #endif
-#if TENSORCAST_HALF_SOURCES
+#if TENSORCAST_AVX2
   if constexpr (kTo == DataType::kBfloat16 && from_row.is_integer() && from_row.bits == 16) {
     for (std::size_t i = 0; i < 2; ++i) {
       const V16 x = Load(d16, in + i * HWY_MAX_BYTES);
@@ -545,9 +545,9 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
 #endif
   if constexpr (kTo == DataType::kBfloat16) {
     // What has eight bits is exact, and its NaN are canonical; float16 is rounded as float32.
-    constexpr bool kIsRounded = kFrom == DataType::kFloat16 && TENSORCAST_HALF_SOURCES;
+    constexpr bool kIsRounded = kFrom == DataType::kFloat16 && TENSORCAST_AVX2;
     constexpr bool kExact = from_row.bits == 8 || kIsRounded;
-#if TENSORCAST_HALF_SOURCES
+#if TENSORCAST_AVX2
     if constexpr (kIsRounded) {
       for (VF32& word : words) word = RoundedToBfloat16(word);
     }

@@ -12,9 +12,7 @@
 #include "core/decode-inl.h"
 #include "core/halves-inl.h"
 
-#undef TENSORCAST_HALF_SOURCES
-#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
-#define TENSORCAST_HALF_SOURCES 1
+#if TENSORCAST_AVX2
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
@@ -147,8 +145,6 @@ HWY_INLINE bool Bfloat16ToUint32(const std::byte* in, std::byte* out) {
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#else
-#define TENSORCAST_HALF_SOURCES 0
-#endif
+#endif  // TENSORCAST_AVX2
 
 #endif  // TENSORCAST_SRC_CORE_HALF_SOURCES_INL_H_

@@ -141,7 +141,7 @@ template <DataType kType, Order kOrder> HWY_INLINE V8 JoinSignBytes(V8 magnitude
 }
 #endif
 
-#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+#if TENSORCAST_AVX2
 // Two vectors of signed integers to half the width, saturating to that width, of either sign; lanes
 // as kPackedOnce has them.
 template <bool kSigned> HWY_INLINE V16 PackWords(V32 a, V32 b) {

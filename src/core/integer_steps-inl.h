@@ -18,9 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
-#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
-inline constexpr bool kHasIntegerSteps = true;
-
+#if TENSORCAST_AVX2
 // A step's elements as integers of 32 bits: cut toward zero, to nearest for destinations of fewer
 // than eight bits. What lies beyond gives the least of them, and so does NaN.
 template <DataType kFrom, bool kNearest>
@@ -409,9 +407,7 @@ HWY_INLINE void Uint32Step(const std::byte* in, std::byte* out, const EncodeArgs
   for (std::size_t i = 0; i < 4; ++i) Store(V32{words[i]}, D32(), out + 32 * i);
 }
 #endif
-#else
-inline constexpr bool kHasIntegerSteps = false;
-#endif
+#endif  // TENSORCAST_AVX2
 
 #if TENSORCAST_AVX512
 // What fits signed integers of 32 bits wraps as they do; false, with nothing written, where an

@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
-#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+#if TENSORCAST_AVX2
 template <class T> HWY_INLINE auto BroadcastFrom(const std::byte* in) {
   T value;
   std::memcpy(&value, in, sizeof(T));

@@ -38,6 +38,14 @@ using DF64 = hn::ScalableTag<double>;
 #define TENSORCAST_AVX512 0
 #endif
 
+// Where intrinsics of AVX2 do: there, and with AVX-512.
+#undef TENSORCAST_AVX2
+#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
+#define TENSORCAST_AVX2 1
+#else
+#define TENSORCAST_AVX2 0
+#endif
+
 // Where nothing permutes bytes across blocks, so that two vectors become one by packing.
 #undef TENSORCAST_PACKS
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -73,7 +81,7 @@ template <class D> HWY_INLINE void Store(hn::VFromD<D> v, D d, std::byte* p) {
   hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(p));
 }
 
-#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+#if TENSORCAST_AVX2
 // The vector whose lane i of T is kAt(i), read as it is: g++ 12 broadcasts anew for every step what
 // stands in 16 bytes.
 template <class T, auto kAt> HWY_INLINE auto ConstantLanes() {
@@ -112,7 +120,7 @@ HWY_INLINE void CopyBytes(const std::byte* from, std::size_t n, std::byte* to) {
   struct Sixteen {
     std::uint64_t halves[2];
   };
-#if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512
+#if TENSORCAST_AVX2
   using ThirtyTwo = __m256i;  // as wide a load then need not wait for it
 #else
   struct ThirtyTwo {

@@ -126,7 +126,7 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
 }
 
 // A product and a difference are rounded once together.
-inline constexpr bool kFused = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
+inline constexpr bool kFused = TENSORCAST_AVX2;
 
 // What goes from one element of a lane to the next.
 struct LossLanes {

@@ -258,7 +258,7 @@ class Float32Run {
       default: return Standing::kOther;
     }
   }
-  static constexpr bool kConvertsHalves = !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX2;
+  static constexpr bool kConvertsHalves = !HWY_ARCH_X86 || TENSORCAST_AVX2;
 
   // Elements that are measured together: the tensor's from `index` on, `view`'s from its first.
   struct Stretch {

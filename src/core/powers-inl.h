@@ -13,7 +13,7 @@
 #include "core/code_table.h"
 #include "core/lanes-inl.h"
 
-#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+#if TENSORCAST_AVX2
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
@@ -60,6 +60,6 @@ template <int kOutBits> class Powers {
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#endif  // TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+#endif  // TENSORCAST_AVX2
 
 #endif  // TENSORCAST_SRC_CORE_POWERS_INL_H_

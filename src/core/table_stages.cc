@@ -393,7 +393,7 @@ void ProductsStage(const std::byte* in, std::byte* out, std::size_t n, const Enc
 }
 #endif
 
-#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+#if TENSORCAST_AVX2
 template <int kOutBits>
 void PowersStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   ForEachStep<8, kOutBits, kCodes>(in, out, n, Powers<kOutBits>(*args.table));
@@ -434,7 +434,7 @@ template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) 
     if (pays && table.products.usable) return &ProductsStage<kOutBits>;
   }
 #endif
-#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+#if TENSORCAST_AVX2
   if constexpr (kInBits == 8 && kOutBits >= 32) {
     if (table.powers_from != 0) return &PowersStage<kOutBits>;
   }
