@@ -131,10 +131,21 @@ struct Float16Table {
   int steps = 0;  // the most that a lower byte adds
 };
 
-// Of magnitudes with upper bytes below `end`, by a function that never falls.
-template <class Round> constexpr Float16Table MakeFloat16Table(unsigned end, const Round& round) {
+inline constexpr unsigned kFloat16Infinity = 0x7C;  // its upper byte
+
+// To a narrow float; what is beyond its magnitudes is one more than the largest, or the largest.
+template <DataType kTo> constexpr Float16Table MakeFloat16Table() {
+  const auto round = [](unsigned code) {
+    CastOptions options;
+    options.saturate = false;
+    constexpr const TypeInfo& row = detail::Row(kTo);
+    const std::uint64_t result =
+        detail::CastCode(detail::Row(DataType::kFloat16), row, code, options);
+    const std::uint64_t largest = detail::MaxFiniteMagnitude(row);
+    return static_cast<unsigned>(std::min(result, largest + 1));
+  };
   Float16Table table;
-  for (unsigned upper = 0; upper < end; ++upper) {
+  for (unsigned upper = 0; upper < kFloat16Infinity; ++upper) {
     const unsigned begins = round(upper << 8);
     const auto last_below = [&](unsigned result) {
       unsigned last = 0;
@@ -150,9 +161,10 @@ template <class Round> constexpr Float16Table MakeFloat16Table(unsigned end, con
   }
   return table;
 }
+template <DataType kTo> inline constexpr Float16Table kFloat16Table = MakeFloat16Table<kTo>();
 
-template <const Float16Table& kTable>
-HWY_INLINE __m512i RoundedFloat16(__m512i upper, __m512i lower) {
+template <DataType kTo> HWY_INLINE __m512i RoundedFloat16(__m512i upper, __m512i lower) {
+  constexpr const Float16Table& kTable = kFloat16Table<kTo>;
   static_assert(kTable.steps <= 2);
   __m512i result = LookUp128(kTable.begins, upper);
   const auto step = [&](const std::uint8_t* beyond) HWY_ATTR {
@@ -164,34 +176,15 @@ HWY_INLINE __m512i RoundedFloat16(__m512i upper, __m512i lower) {
   return result;
 }
 
-// Whether an element's magnitude has an upper byte of `end` and more.
-HWY_INLINE bool AnyFrom(unsigned end, __m512i upper) {
-  const __m512i doubled = _mm512_add_epi8(upper, upper);
-  return _mm512_cmpge_epu8_mask(doubled, SetBytes(static_cast<int>(2 * end))) != 0;
-}
-
-inline constexpr unsigned kFloat16Infinity = 0x7C;  // its upper byte
-
-// Magnitudes of a narrow float; what is beyond them is one more than the largest, or the largest.
-template <DataType kTo>
-inline constexpr Float16Table kFloat16ToNarrow =
-    MakeFloat16Table(kFloat16Infinity, [](unsigned code) {
-      CastOptions options;
-      options.saturate = false;
-      constexpr const TypeInfo& row = detail::Row(kTo);
-      const std::uint64_t result =
-          detail::CastCode(detail::Row(DataType::kFloat16), row, code, options);
-      const std::uint64_t largest = detail::MaxFiniteMagnitude(row);
-      return static_cast<unsigned>(std::min(result, largest + 1));
-    });
-
 // False where an element is Inf or NaN.
 template <DataType kTo>
 HWY_INLINE bool Float16Codes(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
   const __m512i upper = UpperBytes(a, b), lower = LowerBytes(a, b);
-  if (HWY_UNLIKELY(AnyFrom(kFloat16Infinity, upper))) return false;
-  const __m512i magnitude = _mm512_min_epu8(RoundedFloat16<kFloat16ToNarrow<kTo>>(upper, lower),
-                                            SetBytes(static_cast<int>(args.overflow)));
+  const __mmask64 special = _mm512_cmpge_epu8_mask(
+      _mm512_add_epi8(upper, upper), SetBytes(static_cast<int>(2 * kFloat16Infinity)));
+  if (HWY_UNLIKELY(special != 0)) return false;
+  const __m512i magnitude =
+      _mm512_min_epu8(RoundedFloat16<kTo>(upper, lower), SetBytes(static_cast<int>(args.overflow)));
   *codes = JoinSign<kTo>(magnitude, upper);
   return true;
 }

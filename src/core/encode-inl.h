@@ -341,6 +341,12 @@ HWY_INLINE hn::VFromD<D32> EncodeFloat32Vector(hn::VFromD<DF32> x, const EncodeA
   }
 }
 
+// By an instruction, where kHasFloat16.
+HWY_INLINE hn::VFromD<Like<std::uint16_t, D32>> ToFloat16(hn::VFromD<DF32> x) {
+  const hn::Rebind<hwy::float16_t, DF32> df16;
+  return hn::BitCast(Like<std::uint16_t, D32>(), hn::DemoteTo(df16, x));
+}
+
 // float32 to the codes of any type.
 template <DataType kType>
 HWY_INLINE void EncodeFloat32(const Float32s& x, std::byte* out, const EncodeArgs& args) {
@@ -355,10 +361,9 @@ HWY_INLINE void EncodeFloat32(const Float32s& x, std::byte* out, const EncodeArg
     const auto code = ScaledFloat16ToNarrow<kType>(d16, hn::Combine(d16, high, low), args);
     Store(hn::TruncateTo(Like<std::uint8_t, D16>(), code), Like<std::uint8_t, D16>(), out);
   } else if constexpr (kType == DataType::kFloat16 && kHasFloat16) {
-    const hn::Rebind<hwy::float16_t, DF32> df16;
     const Like<std::uint16_t, D32> half;
-    Store(hn::BitCast(half, hn::DemoteTo(df16, x.low)), half, out);
-    Store(hn::BitCast(half, hn::DemoteTo(df16, x.high)), half, out + hn::Lanes(d32) * 2);
+    Store(ToFloat16(x.low), half, out);
+    Store(ToFloat16(x.high), half, out + hn::Lanes(d32) * 2);
   } else if constexpr (row.bits == 64) {
     const DF64 df64;
     const D64 d64;

@@ -556,7 +556,7 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
       const auto has_nan = [&]() HWY_ATTR {
 #if TENSORCAST_AVX512
         if constexpr (kIsRounded) {  // or infinite, which becomes NaN
-          return AnyMagnitudeAbove(Load(d16, in), Load(d16, in + 64), 0x7BFF);
+          return AnyFrom<DataType::kFloat16>(16, LargestDoubled(in));
         } else {                        // in integers, so that nothing may be summed
           constexpr int kIsNaN = 0x81;  // quiet or signalling
           const auto nan = [](VF32 x) HWY_ATTR { return _mm512_fpclass_ps_mask(x.raw, kIsNaN); };

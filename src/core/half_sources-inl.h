@@ -35,13 +35,6 @@ HWY_INLINE V16 JoinBfloat16(VF32 even, VF32 odd) {
   return hn::BitCast(D16(), hn::Or(hn::ShiftRight<16>(hn::BitCast(d, even)), hn::BitCast(d, odd)));
 }
 
-#if TENSORCAST_AVX512
-// Whether one of these floats of 16 bits has a magnitude above that of this code.
-HWY_INLINE bool AnyMagnitudeAbove(V16 a, V16 b, int code) {
-  return AnyAbove(hn::Max(hn::Add(a, a), hn::Add(b, b)), static_cast<std::uint16_t>(2 * code));
-}
-#endif
-
 // The signed 16-bit lanes in even places, in lanes of 32 bits.
 HWY_INLINE hn::VFromD<hn::RebindToSigned<D32>> EvenOfPairs(V16 x) {
 #if TENSORCAST_AVX512

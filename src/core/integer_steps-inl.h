@@ -262,8 +262,9 @@ HWY_INLINE void HalvesToIntegers(const std::byte* in, std::byte* out, const Enco
   V16 a = Load(D16(), in), b = Load(D16(), in + 64);
   if (HWY_UNLIKELY(args.saturates)) {
     constexpr int kInfinity = ((1 << from.exponent_bits) - 1) << from.mantissa_bits;
-    if (HWY_UNLIKELY(AnyMagnitudeAbove(a, b, kInfinity)))
+    if (HWY_UNLIKELY(AnyAbove(LargestDoubled(in), 2 * kInfinity))) {
       return CarefulStep<kFrom, kTo>(in, out, args);
+    }
     a = ClampedTo<kFrom, kTo>(a);
     b = ClampedTo<kFrom, kTo>(b);
   }
