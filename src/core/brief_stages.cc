@@ -190,23 +190,25 @@ Stage CodecOf(const TypeInfo& from, const TypeInfo& to) {
   return stage;
 }
 
-// The longest runs that take no longer so than by vectors, of all pairs alike or of most; with
-// AVX2, whose rest of a vector comes and goes through memory.
+// The longest runs that take no longer so than by vectors, of all pairs alike or of most.
+std::uint32_t MostByCodec(const TypeInfo& from, const TypeInfo& to, bool vectors_are_slow) {
+  if (!vectors_are_slow) return 1;
+  if (!to.is_integer() || to.bits < 32) return 2;
+  return from.bits == 16 && to.bits == 64 ? 14 : 5;
+}
+
+// With AVX2, whose rest of a vector comes and goes through memory.
 std::uint32_t MostLookedUpAvx2(const TypeInfo& from, const TypeInfo& to) {
   if (from.bits == 6) return to.bits == 16 ? 20 : 28;
   if (to.bits >= 32) return IsInteger(from) && IsInteger(to) ? 16 : 31;
   return from.bits == 8 ? 16 : 14;
 }
 constexpr std::uint32_t kMostMovedAvx2 = 14;
-std::uint32_t MostByCodecAvx2(const TypeInfo& from, const TypeInfo& to) {
-  if (!to.is_integer() || to.bits < 32) return 2;
-  return from.bits == 16 && to.bits == 64 ? 14 : 5;
-}
 
 // Elsewhere.
 std::uint32_t MostLookedUp(const TypeInfo& from, const TypeInfo& to) {
   switch (to.bits) {
-    case 16: return from.bits == 8 ? 12 : 6;
+    case 16: return from.bits == 8 ? 16 : 6;
     case 32: return from.bits == 8 ? 24 : 20;
     case 64: return 63;
     default: return 0;
@@ -223,11 +225,13 @@ BriefStage FindBriefStage(const Bound& bound) {
   if (bound.args.table != nullptr) {
     return {LookUpOf(from, to), is_avx2 ? MostLookedUpAvx2(from, to) : MostLookedUp(from, to)};
   }
-  if (!is_avx2) return {};
-  if (ChooseRoute(from, to) == Route::kInteger && from.bits >= 8) {
+  if (HasCodec(from, to)) {
+    // The environment costs as much as two elements.
+    return {CodecOf(from, to), MostByCodec(from, to, is_avx2 || bound.direct_floating)};
+  }
+  if (is_avx2 && ChooseRoute(from, to) == Route::kInteger && from.bits >= 8) {
     return {MoveOf(from, to), kMostMovedAvx2};
   }
-  if (HasCodec(from, to)) return {CodecOf(from, to), MostByCodecAvx2(from, to)};
   return {};
 }
 
