@@ -58,30 +58,36 @@ constexpr bool MovesExponents(const TypeInfo& from, const TypeInfo& to) {
   return TENSORCAST_PACKS && from.bits == 16 && from.type != DataType::kBfloat16;
 }
 
-// Whether all that a pair's steps do is done with integers, so that they need no floating-point
-// environment: saving and restoring it takes longer than a short run.
-constexpr bool IsInIntegers(const TypeInfo& from, const TypeInfo& to) {
+// Whether a pair's steps need the floating-point environment, saving and restoring which takes
+// longer than a short run. With AVX-512 only those do that read or write float32's subnormals,
+// which may be zeros outside it; besides, float16 to float64, for which half a vector is converted,
+// and the narrow floats that no table serves.
+constexpr bool NeedsEnvironment(const TypeInfo& from, const TypeInfo& to) {
+  if (ChooseRoute(from, to) == Route::kInteger) return false;
+  if (TENSORCAST_AVX512) {
+    if (!from.is_float()) return false;
+    if (from.type != DataType::kFloat64) return to.type == DataType::kFloat64 || from.bits <= 8;
+    return to.is_float() && (to.bits == 32 || to.type == DataType::kBfloat16 || !to.has_zero);
+  }
+  // Elsewhere those do not that compute with integers alone.
   const bool is_upper_half = from.type == DataType::kFloat32 || from.type == DataType::kBfloat16;
-  if (ChooseRoute(from, to) == Route::kInteger || MovesExponents(from, to)) return true;
-  if (from.type == DataType::kBool && to.is_float() && to.bits >= 16) return true;
-  if (to.type_class == TypeClass::kBool) {
-    return from.bits == 16 || (from.bits == 64 && TENSORCAST_AVX512);
-  }
+  if (MovesExponents(from, to)) return false;
+  if (to.type_class == TypeClass::kBool) return from.bits == 64;
   if (to.is_float() && to.bits <= 8) {
-    const bool looked_up =
-        from.is_integer() &&
-        (to.bits < 8 ? TENSORCAST_AVX2 : HWY_TARGET == HWY_AVX3_DL && from.bits == 16);
-    return is_upper_half || (from.type == DataType::kFloat16 && to.has_zero) || looked_up;
+    const bool looked_up = HWY_TARGET == HWY_AVX2 && from.is_integer() && to.bits < 8;
+    return !(is_upper_half || (from.type == DataType::kFloat16 && to.has_zero) || looked_up);
   }
-  if (to.type == DataType::kBfloat16) return from.type == DataType::kFloat32 && TENSORCAST_AVX512;
-  return from.type == DataType::kBfloat16 && to.type == DataType::kFloat32;
+  if (from.type == DataType::kBfloat16 && to.type == DataType::kFloat32) return false;
+  // Nor integers that are converted exactly; uint32's zero comes of a difference, whose sign the
+  // environment says.
+  return !IsInteger(from) || from.type == DataType::kUint32 || !detail::Contains(to, from);
 }
 
 template <DataType kFrom, DataType kTo>
 HWY_NOINLINE void CarefulStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
   constexpr const TypeInfo& to_row = detail::Row(kTo);
-  if constexpr (IsInIntegers(from_row, to_row)) {
+  if constexpr (!NeedsEnvironment(from_row, to_row)) {
     const FpEnvironment environment;
     CarefulCodes<kFrom, kTo>(in, out, args);
   } else {

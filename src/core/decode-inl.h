@@ -184,8 +184,12 @@ HWY_INLINE hn::VFromD<DF32> DecodeFloat32Vector(const std::byte* in) {
   if constexpr (kType == DataType::kFloat32) {
     return Load(df32, in);
   } else if constexpr (kType == DataType::kFloat16 && kHasFloat16) {
+#if TENSORCAST_AVX512
+    return {_mm512_cvt_roundph_ps(Load(d16, in).raw, _MM_FROUND_NO_EXC)};
+#else
     const hn::Rebind<hwy::float16_t, DF32> df16;
     return hn::PromoteTo(df32, hn::BitCast(df16, Load(d16, in)));
+#endif
   } else if constexpr (kType == DataType::kBfloat16) {
     return hn::BitCast(df32, Bfloat16ToFloat32<kQuiet>(in));
   } else if constexpr (kType == DataType::kFloat16) {
@@ -313,6 +317,10 @@ template <bool kSigned, class V> HWY_INLINE V FoldInteger64(V bits) {
 }
 
 template <bool kSigned, class V> HWY_INLINE hn::VFromD<DF64> Float64FromInteger64(V bits) {
+#if TENSORCAST_AVX512
+  return {kSigned ? _mm512_cvt_roundepi64_pd(bits.raw, kToNearest)
+                  : _mm512_cvt_roundepu64_pd(bits.raw, kToNearest)};
+#else
   const DF64 df64;
   if constexpr (kSigned) {
     return hn::ConvertTo(df64, hn::BitCast(hn::RebindToSigned<D64>(), bits));
@@ -325,6 +333,7 @@ template <bool kSigned, class V> HWY_INLINE hn::VFromD<DF64> Float64FromInteger6
     const auto offset = hn::BitCast(df64, hn::Set(d64, 0x4530000000100000ull));  // 2^84 + 2^52
     return hn::Add(hn::Sub(hn::BitCast(df64, high), offset), hn::BitCast(df64, low));
   }
+#endif
 }
 
 // 32-bit integers to float32, rounded to odd: from 2^24 on the low byte is folded into one bit,
@@ -371,10 +380,15 @@ HWY_INLINE hn::VFromD<DF64> DecodeFloat64(const std::byte* in) {
     if constexpr (kType == DataType::kBool) code = hn::Min(code, hn::Set(narrow, Code{1}));
     return hn::PromoteTo(df64, hn::PromoteTo(Like<std::int32_t, DF64>(), code));
   } else if constexpr (kType == DataType::kUint32) {
+    const auto code = Load(Like<std::uint32_t, D64>(), in);
+#if TENSORCAST_AVX512
+    return {_mm512_cvtepu32_pd(code.raw)};
+#else
     // 2^52 + x, minus 2^52.
-    const auto wide = hn::PromoteTo(d64, Load(Like<std::uint32_t, D64>(), in));
+    const auto wide = hn::PromoteTo(d64, code);
     const auto offset = hn::Set(d64, 0x4330000000000000ull);
     return hn::Sub(hn::BitCast(df64, hn::Or(wide, offset)), hn::BitCast(df64, offset));
+#endif
   } else {
     auto bits = Load(d64, in);
     if constexpr (kOdd) bits = FoldInteger64<row.has_sign>(bits);

@@ -143,8 +143,7 @@ void FillDirectStages(Kernels* kernels) {
   ForEachPair([kernels](auto from, auto to) {
     constexpr const TypeInfo& from_row = detail::kTypeTable[decltype(from)::value];
     constexpr const TypeInfo& to_row = detail::kTypeTable[decltype(to)::value];
-    constexpr bool kInIntegers = IsInIntegers(from_row, to_row);
-    kernels->in_integers[from][to] = kInIntegers;
+    kernels->needs_environment[from][to] = NeedsEnvironment(from_row, to_row);
     if constexpr (IsDirect(from_row, to_row)) {
       kernels->direct[from][to] = &DirectStage<from_row.type, to_row.type>;
     }

@@ -23,7 +23,12 @@ namespace tensorcast::core::HWY_NAMESPACE {
 // from it is exact, -0 too.
 template <int kMantissaBits> HWY_INLINE VF32 RoundedTo(VF32 x) {
   const VF32 power = hn::Set(DF32(), PowerOfTwo32(23 - kMantissaBits));
+#if TENSORCAST_AVX512
+  const __m512 difference = _mm512_fmsub_round_ps(x.raw, power.raw, x.raw, kToNearest);
+  return VF32{_mm512_fmsub_round_ps(x.raw, power.raw, difference, kToNearest)};
+#else
   return hn::MulSub(x, power, hn::MulSub(x, power, x));
+#endif
 }
 HWY_INLINE VF32 RoundedToBfloat16(VF32 x) {
   return RoundedTo<detail::Row(DataType::kBfloat16).mantissa_bits>(x);

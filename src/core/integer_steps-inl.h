@@ -18,6 +18,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
+#if TENSORCAST_AVX512
+template <bool kNearest> HWY_INLINE __m512i ToIntegers32(__m512 x) {
+  return kNearest ? _mm512_cvt_roundps_epi32(x, kToNearest)
+                  : _mm512_cvtt_roundps_epi32(x, _MM_FROUND_NO_EXC);
+}
+#endif
+
 #if TENSORCAST_AVX2
 // A step's elements as integers of 32 bits: cut toward zero, to nearest for destinations of fewer
 // than eight bits. What lies beyond gives the least of them, and so does NaN.
@@ -26,7 +33,8 @@ HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
 #if TENSORCAST_AVX512
   if constexpr (kFrom == DataType::kFloat64) {
     const auto convert = [](__m512d x) HWY_ATTR {
-      return kNearest ? _mm512_cvtpd_epi32(x) : _mm512_cvttpd_epi32(x);
+      return kNearest ? _mm512_cvt_roundpd_epi32(x, kToNearest)
+                      : _mm512_cvtt_roundpd_epi32(x, _MM_FROUND_NO_EXC);
     };
     for (std::size_t i = 0; i < 4; ++i) {
       const __m256i low = convert(_mm512_loadu_pd(in + 128 * i));
@@ -37,8 +45,7 @@ HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
     VF32 values[4];
     LoadWords<kFrom, Through::kOdd>(in, values);
     for (std::size_t i = 0; i < 4; ++i) {
-      words[i].raw =
-          kNearest ? _mm512_cvtps_epi32(values[i].raw) : _mm512_cvttps_epi32(values[i].raw);
+      words[i].raw = ToIntegers32<kNearest>(values[i].raw);
     }
   }
 #else
@@ -164,15 +171,14 @@ template <DataType kFrom, bool kNearest> HWY_INLINE IntegerPairs ToIntegerPairs(
     static_assert(kNearest);
     const auto round = [](__m512i shifted) HWY_ATTR {
       const __m512i fields = _mm512_and_si512(shifted, _mm512_set1_epi32(~0x70001FFF));
-      return V32{_mm512_castps_si512(
-          _mm512_add_ps(_mm512_castsi512_ps(fields), _mm512_set1_ps(0x1.8p-89f)))};
+      return V32{_mm512_castps_si512(_mm512_add_round_ps(_mm512_castsi512_ps(fields),
+                                                         _mm512_set1_ps(0x1.8p-89f), kToNearest))};
     };
     return {round(_mm512_madd_epi16(x.raw, _mm512_set1_epi32(1 << 13))),
             round(_mm512_srai_epi32(x.raw, 3))};
   }
   const auto convert = [](__m512i bits) HWY_ATTR {
-    const __m512 values = _mm512_castsi512_ps(bits);
-    return V32{kNearest ? _mm512_cvtps_epi32(values) : _mm512_cvttps_epi32(values)};
+    return V32{ToIntegers32<kNearest>(_mm512_castsi512_ps(bits))};
   };
   return {convert(_mm512_slli_epi32(x.raw, 16)),
           convert(_mm512_and_si512(x.raw, _mm512_set1_epi32(-0x10000)))};
@@ -442,11 +448,13 @@ HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const Encod
     [[maybe_unused]] const std::byte* from = in + i * kWordBytes;
     if constexpr (kTo == DataType::kUint32) {
       if constexpr (kFrom == DataType::kFloat64) {
-        const __m256i low = _mm512_cvttpd_epu32(_mm512_loadu_pd(from));
-        const __m256i high = _mm512_cvttpd_epu32(_mm512_loadu_pd(from + 64));
+        const auto convert = [from](std::size_t at) HWY_ATTR {
+          return _mm512_cvtt_roundpd_epu32(_mm512_loadu_pd(from + at), _MM_FROUND_NO_EXC);
+        };
+        const __m256i low = convert(0), high = convert(64);
         results[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
       } else {
-        results[i] = _mm512_cvttps_epu32(values[i].raw);
+        results[i] = _mm512_cvtt_roundps_epu32(values[i].raw, _MM_FROUND_NO_EXC);
       }
       beyond |= _mm512_cmpeq_epi32_mask(results[i], none);
     } else {
@@ -454,12 +462,14 @@ HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const Encod
         __m512i& result = results[2 * i + half];
         if constexpr (kFrom == DataType::kFloat64) {
           const __m512d x = _mm512_loadu_pd(from + 64 * half);
-          result = kTo == DataType::kInt64 ? _mm512_cvttpd_epi64(x) : _mm512_cvttpd_epu64(x);
+          result = kTo == DataType::kInt64 ? _mm512_cvtt_roundpd_epi64(x, _MM_FROUND_NO_EXC)
+                                           : _mm512_cvtt_roundpd_epu64(x, _MM_FROUND_NO_EXC);
         } else {
           const __m512 both = values[i].raw;
           const __m256 x =
               half == 0 ? _mm512_castps512_ps256(both) : _mm512_extractf32x8_ps(both, 1);
-          result = kTo == DataType::kInt64 ? _mm512_cvttps_epi64(x) : _mm512_cvttps_epu64(x);
+          result = kTo == DataType::kInt64 ? _mm512_cvtt_roundps_epi64(x, _MM_FROUND_NO_EXC)
+                                           : _mm512_cvtt_roundps_epu64(x, _MM_FROUND_NO_EXC);
         }
         beyond |= _mm512_cmpeq_epi64_mask(result, none);
       }

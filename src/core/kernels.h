@@ -135,16 +135,16 @@ struct Kernels {
   // Of kBlock codes of bfloat16 or float16; null in the scalar target.
   HalfRange (*range_of_halves)(DataType type, const std::byte* codes);
   // The rest is null in the scalar target, whose run needs no stage. Indexed by row.
-  Stage decode_f32[kRows];         // exact; null for float32 itself
-  Stage decode_odd_f32[kRows];     // rounded to odd: float64 and 32/64-bit integers
-  Stage decode_f64[kRows];         // exact, or the pair's one rounding (64-bit integers)
-  Stage decode_odd_f64[kRows];     // rounded to odd: 64-bit integers
-  Stage encode_f32[kRows];         // null for float32 itself
-  Stage encode_f64[kRows];         // float32, integers, bool; null for float64 itself
-  Stage integer[kRows][kRows];     // integers and bool modulo 2^width; equal widths: null
-  Stage direct[kRows][kRows];      // both stages in one and packed; null where two are as good
-  bool in_integers[kRows][kRows];  // needs no environment
-  Stage value_f64[kRows];          // to float64 from any type; null for float64 itself
+  Stage decode_f32[kRows];      // exact; null for float32 itself
+  Stage decode_odd_f32[kRows];  // rounded to odd: float64 and 32/64-bit integers
+  Stage decode_f64[kRows];      // exact, or the pair's one rounding (64-bit integers)
+  Stage decode_odd_f64[kRows];  // rounded to odd: 64-bit integers
+  Stage encode_f32[kRows];      // null for float32 itself
+  Stage encode_f64[kRows];      // float32, integers, bool; null for float64 itself
+  Stage integer[kRows][kRows];  // integers and bool modulo 2^width; equal widths: null
+  Stage direct[kRows][kRows];   // both stages in one and packed; null where two are as good
+  bool needs_environment[kRows][kRows];  // the floating-point one, for a pair of one stage
+  Stage value_f64[kRows];                // to float64 from any type; null for float64 itself
   UnpackCodesOf unpack[kRows];
   PackCodesOf pack[kRows];
 };

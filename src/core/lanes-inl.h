@@ -38,6 +38,13 @@ using DF64 = hn::ScalableTag<double>;
 #define TENSORCAST_AVX512 0
 #endif
 
+#if TENSORCAST_AVX512
+// Conversions and arithmetic that are told so round alike and raise nothing, whatever the
+// floating-point environment.
+inline constexpr int kToNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+inline constexpr int kTowardZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+#endif
+
 // Where intrinsics of AVX2 do: there, and with AVX-512.
 #undef TENSORCAST_AVX2
 #if HWY_TARGET == HWY_AVX2 || TENSORCAST_AVX512

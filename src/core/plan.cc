@@ -126,10 +126,10 @@ void BindStages(Bound* bound) {
   }
   if (bound->first != nullptr && bound->second == nullptr && bound->unpack == nullptr &&
       bound->pack == nullptr) {
-    SetDirect(bound->first, bound->floating && !kernels.in_integers[from][to], bound);
+    SetDirect(bound->first, bound->floating && kernels.needs_environment[from][to], bound);
   }
   if (kernels.direct[from][to] != nullptr) {
-    SetDirect(kernels.direct[from][to], !kernels.in_integers[from][to], bound);
+    SetDirect(kernels.direct[from][to], kernels.needs_environment[from][to], bound);
   }
 }
 

@@ -20,8 +20,6 @@ namespace tensorcast::core::HWY_NAMESPACE {
 enum class Through : std::uint8_t { kNearest, kOdd, kOddNormal };
 
 #if TENSORCAST_AVX512
-inline constexpr int kTowardZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-
 // 16 elements of 64 bits: a conversion gives half a vector.
 template <class Half> HWY_INLINE VF32 JoinFloat32(Half low, Half high) {
   return VF32{_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1)};
@@ -45,9 +43,9 @@ template <DataType kType> HWY_INLINE __m256 OddFloat32Of64(__m512i bits) {
   if constexpr (kType == DataType::kFloat64) {
     inexact = _mm512_cmp_pd_mask(_mm512_cvtps_pd(cut), _mm512_castsi512_pd(bits), _CMP_NEQ_UQ);
   } else if constexpr (kType == DataType::kInt64) {
-    inexact = _mm512_cmpneq_epi64_mask(_mm512_cvttps_epi64(cut), bits);
+    inexact = _mm512_cmpneq_epi64_mask(_mm512_cvtt_roundps_epi64(cut, _MM_FROUND_NO_EXC), bits);
   } else {
-    inexact = _mm512_cmpneq_epi64_mask(_mm512_cvttps_epu64(cut), bits);
+    inexact = _mm512_cmpneq_epi64_mask(_mm512_cvtt_roundps_epu64(cut, _MM_FROUND_NO_EXC), bits);
   }
   const __m256i result = _mm256_castps_si256(cut);
   return _mm256_castsi256_ps(_mm256_mask_or_epi32(result, inexact, result, _mm256_set1_epi32(1)));
@@ -64,10 +62,10 @@ template <DataType kType> HWY_INLINE __m512 OddFloat32Of32(__m512i bits) {
   __mmask16 inexact;
   if constexpr (kType == DataType::kInt32) {
     cut = _mm512_cvt_roundepi32_ps(bits, kTowardZero);
-    inexact = _mm512_cmpneq_epi32_mask(_mm512_cvttps_epi32(cut), bits);
+    inexact = _mm512_cmpneq_epi32_mask(_mm512_cvtt_roundps_epi32(cut, _MM_FROUND_NO_EXC), bits);
   } else {
     cut = _mm512_cvt_roundepu32_ps(bits, kTowardZero);
-    inexact = _mm512_cmpneq_epi32_mask(_mm512_cvttps_epu32(cut), bits);
+    inexact = _mm512_cmpneq_epi32_mask(_mm512_cvtt_roundps_epu32(cut, _MM_FROUND_NO_EXC), bits);
   }
   const __m512i result = _mm512_castps_si512(cut);
   return _mm512_castsi512_ps(_mm512_mask_or_epi32(result, inexact, result, _mm512_set1_epi32(1)));
@@ -76,21 +74,22 @@ template <DataType kType> HWY_INLINE __m512 OddFloat32Of32(__m512i bits) {
 
 // 32-bit integers to float32, rounded once to nearest.
 template <bool kSigned> HWY_INLINE VF32 NearestFloat32FromInteger32(V32 bits) {
+#if TENSORCAST_AVX512
+  return VF32{kSigned ? _mm512_cvt_roundepi32_ps(bits.raw, kToNearest)
+                      : _mm512_cvt_roundepu32_ps(bits.raw, kToNearest)};
+#else
   const DF32 df;
   const hn::RebindToSigned<D32> di;
   if constexpr (kSigned) {
     return hn::ConvertTo(df, hn::BitCast(di, bits));
   } else {
-#if TENSORCAST_AVX512
-    return VF32{_mm512_cvtepu32_ps(bits.raw)};
-#else
     // Both halves are exact, and one addition rounds.
     const D32 d;
     const auto upper = hn::ConvertTo(df, hn::BitCast(di, hn::ShiftRight<16>(bits)));
     const auto low = hn::ConvertTo(df, hn::BitCast(di, hn::And(bits, hn::Set(d, 0xFFFFu))));
     return hn::MulAdd(upper, hn::Set(df, 65536.0f), low);
-#endif
   }
+#endif
 }
 
 // A vector of float32 from as many codes.
@@ -121,9 +120,11 @@ template <DataType kType, Through kThrough> HWY_INLINE VF32 WideFloat32(const st
       return JoinFloat32(_mm512_cvtpd_ps(_mm512_castsi512_pd(low)),
                          _mm512_cvtpd_ps(_mm512_castsi512_pd(high)));
     } else if constexpr (kType == DataType::kInt64) {
-      return JoinFloat32(_mm512_cvtepi64_ps(low), _mm512_cvtepi64_ps(high));
+      return JoinFloat32(_mm512_cvt_roundepi64_ps(low, kToNearest),
+                         _mm512_cvt_roundepi64_ps(high, kToNearest));
     } else {
-      return JoinFloat32(_mm512_cvtepu64_ps(low), _mm512_cvtepu64_ps(high));
+      return JoinFloat32(_mm512_cvt_roundepu64_ps(low, kToNearest),
+                         _mm512_cvt_roundepu64_ps(high, kToNearest));
     }
 #else
     // To nearest by odd float64, which float32 then rounds once.
