@@ -227,13 +227,16 @@ HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) 
 #endif
 }
 
-// The first n bytes of such vectors the other way.
+// The first n bytes of such vectors the other way, one at least.
+template <std::size_t N>
 HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to) {
 #if TENSORCAST_AVX512
   // A load waits unless one store has written all of it, from its beginning on: vectors as they
-  // were stored, or their lower halves.
-  for (; n >= 64; n -= 64, from += 64, to += 64) {
-    _mm512_storeu_si512(to, _mm512_load_si512(from));
+  // were stored, or their lower halves. Masks for whole vectors, too: g++ makes a string move of
+  // plain ones, which takes as long as a step.
+  for (std::size_t i = 0; i + 1 < N && n > 64; ++i, n -= 64, from += 64, to += 64) {
+    const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(std::min<std::size_t>(n, 64)));
+    _mm512_mask_storeu_epi8(to, mask, _mm512_load_si512(from));
   }
   if (n <= 32) {
     const __mmask32 mask = _bzhi_u32(~0u, static_cast<unsigned>(n));
@@ -320,7 +323,7 @@ HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, 
   CopyTailIn<kInVectors, kInBits>(in, (n * kInBits + 7) / 8, tail_in);
   step(tail_in, tail_out);
   if constexpr (kOutBits >= 8) {
-    CopyTailOut(tail_out, n * kOutBits / 8, out);
+    CopyTailOut<kOutVectors>(tail_out, n * kOutBits / 8, out);
   } else {  // the last byte's other elements stay
     CopyBytes(tail_out, n * kOutBits / 8, out);
     const std::size_t bits = n * kOutBits % 8;
