@@ -1,9 +1,10 @@
 // From types of 16 bits and more to everything, and from eight bits where no table serves, in
 // registers: decoded, encoded and packed without an intermediate in memory.
 //
-// A step casts as many elements as a vector has bytes. It takes the lanes of few instructions that
-// are exact for what tensors mostly hold; where an element of it is Inf, NaN or beyond an integer's
-// range, the step is done again by the codecs that are exact for everything.
+// A step casts as many elements as a vector has bytes, or half as many (kElementsTo). It takes the
+// lanes of few instructions that are exact for what tensors mostly hold; where an element of it is
+// Inf, NaN or beyond an integer's range, the step is done again by the codecs that are exact for
+// everything.
 //
 // SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
@@ -61,7 +62,7 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
     }
   } else if constexpr (kTo == DataType::kFloat64) {
     constexpr std::size_t kVectorBytes = kLanesOf<double> * sizeof(CodeOf<kFrom>);
-    for (std::size_t i = 0; i < sizeof(double); ++i) {
+    for (std::size_t i = 0; i < kElementsTo<kTo> / kLanesOf<double>; ++i) {
       Store(DecodeFloat64<kFrom, false>(in + i * kVectorBytes), DF64(), out + i * HWY_MAX_BYTES);
     }
   } else if constexpr (to.type_class == TypeClass::kBool) {
@@ -118,7 +119,7 @@ void DirectStage(const std::byte* in, std::byte* out, std::size_t n, const Encod
 #endif
   const auto step = [&args](const std::byte* from, std::byte* to)
                         TENSORCAST_INLINED { Step<kFrom, kTo>(from, to, args); };
-  ForEachStep<kInBits, kOutBits, kElements>(in, out, n, step);
+  ForEachStep<kInBits, kOutBits, kElementsTo<kTo>>(in, out, n, step);
 }
 
 #if HWY_TARGET == HWY_AVX2

@@ -358,18 +358,18 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   StoreCodes<to_row.bits>(Bytes<kOrder>(a, b), out);
 }
 
-// A step's elements as float32.
-template <DataType kFrom, Through kThrough>
+// A step's elements as float32, or those of fewer words.
+template <DataType kFrom, Through kThrough, std::size_t kWords = 4>
 HWY_INLINE void LoadWords(const std::byte* in, VF32* words) {
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
   if constexpr (detail::Row(kFrom).bits <= 16) {
-    for (std::size_t i = 0; i < 4; i += 2) {
+    for (std::size_t i = 0; i < kWords; i += 2) {
       const Float32s pair = DecodeFloat32<kFrom, kKeepSignalling>(in + i * kWordBytes);
       words[i] = pair.low;
       words[i + 1] = pair.high;
     }
   } else {
-    for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < kWords; ++i) {
       words[i] = WideFloat32<kFrom, kThrough>(in + i * kWordBytes);
     }
   }

@@ -437,14 +437,15 @@ template <DataType kFrom, DataType kTo>
 HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
   __mmask16 beyond = 0;
-  constexpr std::size_t kVectors = 4 * sizeof(CodeOf<kTo>) / 4;
+  constexpr std::size_t kWords = kElementsTo<kTo> / kLanesOf<float>;
+  constexpr std::size_t kVectors = kWords * sizeof(CodeOf<kTo>) / 4;
   __m512i results[kVectors];
   const __m512i none = kTo == DataType::kUint32   ? _mm512_set1_epi32(-1)
                        : kTo == DataType::kUint64 ? _mm512_set1_epi64(-1)
                                                   : _mm512_set1_epi64(INT64_MIN);
-  VF32 values[4];
-  if constexpr (kFrom != DataType::kFloat64) LoadWords<kFrom, Through::kOdd>(in, values);
-  for (std::size_t i = 0; i < 4; ++i) {
+  VF32 values[kWords];
+  if constexpr (kFrom != DataType::kFloat64) LoadWords<kFrom, Through::kOdd, kWords>(in, values);
+  for (std::size_t i = 0; i < kWords; ++i) {
     [[maybe_unused]] const std::byte* from = in + i * kWordBytes;
     if constexpr (kTo == DataType::kUint32) {
       if constexpr (kFrom == DataType::kFloat64) {
