@@ -211,7 +211,7 @@ std::uint32_t MostLookedUp(const TypeInfo& from, const TypeInfo& to) {
     case 16: return from.bits == 8 ? 16 : 6;
     case 32: return from.bits == 8 ? 24 : 20;
     case 64: return 63;
-    default: return 0;
+    default: return from.bits == 8 ? 10 : 4;
   }
 }
 
