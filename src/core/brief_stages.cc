@@ -214,6 +214,7 @@ std::uint32_t MostLookedUp(const TypeInfo& from, const TypeInfo& to) {
     default: return from.bits == 8 ? 10 : 4;
   }
 }
+std::uint32_t MostMoved(const TypeInfo& to) { return to.bits < 8 ? 4 : 0; }
 
 }  // namespace
 
@@ -229,8 +230,8 @@ BriefStage FindBriefStage(const Bound& bound) {
     // The environment costs as much as two elements.
     return {CodecOf(from, to), MostByCodec(from, to, is_avx2 || bound.direct_floating)};
   }
-  if (is_avx2 && ChooseRoute(from, to) == Route::kInteger && from.bits >= 8) {
-    return {MoveOf(from, to), kMostMovedAvx2};
+  if (ChooseRoute(from, to) == Route::kInteger && from.bits >= 8) {
+    return {MoveOf(from, to), is_avx2 ? kMostMovedAvx2 : MostMoved(to)};
   }
   return {};
 }
