@@ -194,9 +194,13 @@ template <std::size_t N, int kBits>
 HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) {
 #if TENSORCAST_AVX512
   for (std::size_t i = 0; i < N; ++i) {
-    const std::size_t here = n > 64 * i ? std::min<std::size_t>(n - 64 * i, 64) : 0;
-    const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(here));
-    _mm512_store_si512(to + 64 * i, _mm512_maskz_loadu_epi8(mask, from + 64 * i));
+    __m512i vector = _mm512_setzero_si512();
+    // A load of nothing takes as long as a hundred others where its memory is not there.
+    if (n > 64 * i) {
+      const auto here = static_cast<unsigned>(std::min<std::size_t>(n - 64 * i, 64));
+      vector = _mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, here), from + 64 * i);
+    }
+    _mm512_store_si512(to + 64 * i, vector);
   }
 #elif HWY_TARGET == HWY_AVX2
   if constexpr (kBits >= 32) {  // of which there are masked loads
