@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
+#include <random>
 #include <vector>
 
 #include "core/forced_plan.h"
@@ -82,13 +84,17 @@ TEST_P(Environment, ChangesNothingAndIsUnchanged) {
   }
 }
 
-// Codes by their magnitude, so that all but the last steps of vectors hold nothing special and take
-// the ways that need no environment. Each of these is a way of its own under other options.
+// Codes by their magnitude, those among them on which casting changes its answer, so that all but
+// the last steps of vectors hold nothing special and take the ways that need no environment. Each
+// of these is a way of its own under other options.
 TEST_P(Environment, ChangesNothingOrdinaryUnderAnyOptions) {
   const TypeInfo& from = *FindType(GetParam());
   const std::vector<HostileEnvironment> environments = HostileEnvironments();
   for (const TypeInfo& to : FixedWidthTypes()) {
     std::vector<std::uint64_t> sorted = MixedCodes(from, to, Sampled() ? 331 : 1031, 24);
+    const std::vector<std::uint64_t> edges = EdgesOf(from, to);
+    std::ranges::sample(edges, std::back_inserter(sorted), Sampled() ? 100 : 2000,
+                        std::mt19937_64(25));
     const int above = 64 - from.bits;  // the sign at the top, where integers have it
     std::ranges::sort(sorted, {}, [&from, above](std::uint64_t code) {
       if (from.is_float()) return code << (above + (from.has_sign ? 1 : 0));
