@@ -228,12 +228,8 @@ template <std::size_t kBytes, int kBits, bool kFromBool>
 void LowBitsStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   constexpr int kInBits = 8 * int{kBytes};
 #if HWY_TARGET == HWY_AVX2
-  constexpr std::size_t kMany = 256 / kBits;
-  const std::size_t many = n / kMany * kMany;
-  ForEachStep<kInBits, kBits, kMany>(in, out, many, LowBitsVector<kBytes, kBits, kFromBool>);
-  in += many * kBytes;
-  out += many * kBits / 8;
-  n -= many;
+  ForWholeSteps<kInBits, kBits, 256 / kBits>(
+      in, out, n, []() HWY_ATTR { return LowBitsVector<kBytes, kBits, kFromBool>; });
 #endif
   ForEachStep<kInBits, kBits, kLanesOf<std::uint8_t>>(in, out, n,
                                                       LowBitsStep<kBytes, kBits, kFromBool>);

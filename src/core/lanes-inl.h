@@ -338,6 +338,19 @@ HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, 
   }
 }
 
+// The same as far as whole steps go, by what make_step() gives where there are some; the rest is
+// what is left of in, out and n.
+template <int kInBits, int kOutBits, std::size_t kLanes, class MakeStep>
+HWY_INLINE void ForWholeSteps(const std::byte*& in, std::byte*& out, std::size_t& n,
+                              const MakeStep& make_step) {
+  const std::size_t whole = n / kLanes * kLanes;
+  if (whole == 0) return;
+  ForEachStep<kInBits, kOutBits, kLanes>(in, out, whole, make_step());
+  in += whole * kInBits / 8;
+  out += whole * kOutBits / 8;
+  n -= whole;
+}
+
 // The same for codes of whole bytes.
 template <std::size_t kInBytes, std::size_t kOutBytes, std::size_t kLanes, class Step>
 HWY_INLINE void ForEachVector(const std::byte* in, std::byte* out, std::size_t n,

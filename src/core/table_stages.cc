@@ -247,17 +247,15 @@ template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr std::size_t kPlanes = PlanesOf(kShape, kOutBits);
   if constexpr (kToPacked<kInBits, kOutBits>) {
-    constexpr std::size_t kElements = PackedLookup<kInBits, kOutBits>::kElements;
-    // Codes of six bits are read across lines, slowly in the copy of a rest: half as many there.
-    const std::size_t whole = kInBits == 6 ? n / kElements * kElements : n;
-    if (whole != 0) {
-      const PackedLookup<kInBits, kOutBits> packed(*args.table);
-      ForEachStep<kInBits, kOutBits, kElements>(in, out, whole, packed);
+    using Packed = PackedLookup<kInBits, kOutBits>;
+    if constexpr (kInBits != 6) {
+      ForEachStep<kInBits, kOutBits, Packed::kElements>(in, out, n, Packed(*args.table));
+      return;
     }
-    if (whole == n) return;
-    in += whole * kInBits / 8;
-    out += whole * kOutBits / 8;
-    n -= whole;
+    // Codes of six bits are read across lines, slowly in the copy of a rest: half as many there.
+    ForWholeSteps<kInBits, kOutBits, Packed::kElements>(
+        in, out, n, [&args]() HWY_ATTR { return Packed(*args.table); });
+    if (n == 0) return;
   }
 #if HWY_TARGET == HWY_AVX2
   if constexpr (kInBits == 4 && kOutBits == 8) {
@@ -269,14 +267,9 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
   if constexpr (kInBits == 2 && (kOutBits == 6 || (kOutBits == 8 && HWY_TARGET == HWY_AVX2))) {
     // A step has many; fewer are looked up one by one.
     using ByPairs = PairsToCodes<kOutBits>;
-    const std::size_t whole = n / ByPairs::kElements * ByPairs::kElements;
-    if (whole != 0) {
-      ForEachStep<2, kOutBits, ByPairs::kElements>(in, out, whole, ByPairs(*args.table));
-    }
-    if (whole == n) return;
-    in += whole * kInBits / 8;
-    out += whole * kOutBits / 8;
-    n -= whole;
+    ForWholeSteps<2, kOutBits, ByPairs::kElements>(
+        in, out, n, [&args]() HWY_ATTR { return ByPairs(*args.table); });
+    if (n == 0) return;
   }
 #endif
 #if HWY_TARGET == HWY_AVX2
