@@ -69,6 +69,14 @@ HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
 #endif
 }
 
+#if HWY_TARGET == HWY_AVX3_DL
+// The lowest bytes of two vectors' lanes.
+HWY_INLINE __m256i LowestBytes(__m512i a, __m512i b) {
+  constexpr auto kLowest = [](unsigned i) { return i * 4 % 128; };
+  return _mm512_castsi512_si256(_mm512_permutex2var_epi8(a, ByteIndices<kLowest>(), b));
+}
+#endif
+
 // The low bits of four vectors, as many as a byte has or fewer, in order.
 template <int kBits> HWY_INLINE V8 LowBytes(const V32* words) {
 #if HWY_TARGET == HWY_AVX2
@@ -77,6 +85,11 @@ template <int kBits> HWY_INLINE V8 LowBytes(const V32* words) {
   };
   return Bytes<Order::kPackedOnce>(PackWords<true>(low_bits(0), low_bits(1)),
                                    PackWords<true>(low_bits(2), low_bits(3)));
+#elif HWY_TARGET == HWY_AVX3_DL
+  const __m256i first = LowestBytes(words[0].raw, words[1].raw);
+  const __m256i second = LowestBytes(words[2].raw, words[3].raw);
+  const V8 bytes{_mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1)};
+  return hn::And(bytes, hn::Set(D8(), static_cast<std::uint8_t>((1 << kBits) - 1)));
 #else
   const V16 low = hn::Set(D16(), static_cast<std::uint16_t>((1 << kBits) - 1));
   return Bytes<Order::kPackedOnce>(hn::And(LowHalves(words[0], words[1]), low),
@@ -231,9 +244,7 @@ HWY_INLINE __m256i CutBfloat16(V16 x) {
 template <DataType kFrom, int kBits> HWY_INLINE void StoreFewBits(V16 a, V16 b, std::byte* out) {
   const __m512i low = JoinedPairs<kFrom, kBits>(a), high = JoinedPairs<kFrom, kBits>(b);
 #if HWY_TARGET == HWY_AVX3_DL
-  constexpr auto kLowest = [](unsigned i) { return i * 4 % 128; };
-  const __m256i bytes =
-      _mm512_castsi512_si256(_mm512_permutex2var_epi8(low, ByteIndices<kLowest>(), high));
+  const __m256i bytes = LowestBytes(low, high);
 #else
   const __m256i bytes = _mm256_set_m128i(_mm512_cvtepi32_epi8(high), _mm512_cvtepi32_epi8(low));
 #endif
