@@ -190,48 +190,54 @@ Stage CodecOf(const TypeInfo& from, const TypeInfo& to) {
   return stage;
 }
 
-// The longest runs that take no longer so than by vectors, of all pairs alike or of most.
-std::uint32_t MostByCodec(const TypeInfo& from, const TypeInfo& to, bool vectors_are_slow) {
-  if (!vectors_are_slow) return 1;
-  if (!to.is_integer() || to.bits < 32) return 2;
-  return from.bits == 16 && to.bits == 64 ? 14 : 5;
-}
-
-// With AVX2, whose rest of a vector comes and goes through memory.
-std::uint32_t MostLookedUpAvx2(const TypeInfo& from, const TypeInfo& to) {
+// The longest runs that take no longer so than by vectors, of all pairs alike or of most. They are
+// longer where the rest of a vector comes and goes through memory: without masked moves of bytes,
+// which AVX-512 has.
+std::uint32_t MostLookedUp(const TypeInfo& from, const TypeInfo& to, bool has_masks) {
+  if (has_masks) {
+    switch (to.bits) {
+      case 16: return from.bits == 8 ? 16 : 6;
+      case 32: return from.bits == 8 ? 24 : 20;
+      case 64: return 63;
+      default: return from.bits == 8 ? 10 : 4;
+    }
+  }
   if (from.bits == 6) return to.bits == 16 ? 20 : 28;
   if (to.bits >= 32) return IsInteger(from) && IsInteger(to) ? 16 : 31;
   return from.bits == 8 ? 16 : 14;
 }
-constexpr std::uint32_t kMostMovedAvx2 = 14;
 
-// Elsewhere.
-std::uint32_t MostLookedUp(const TypeInfo& from, const TypeInfo& to) {
-  switch (to.bits) {
-    case 16: return from.bits == 8 ? 16 : 6;
-    case 32: return from.bits == 8 ? 24 : 20;
-    case 64: return 63;
-    default: return from.bits == 8 ? 10 : 4;
-  }
+std::uint32_t MostMoved(const TypeInfo& to, bool has_masks) {
+  if (has_masks) return to.bits < 8 ? 4 : 0;
+  return 14;
 }
-std::uint32_t MostMoved(const TypeInfo& to) { return to.bits < 8 ? 4 : 0; }
+
+// The floating-point environment, if vectors need it, costs as much as an element.
+std::uint32_t MostByCodec(const TypeInfo& from, const TypeInfo& to, bool has_masks,
+                          bool needs_environment) {
+  if (to.is_integer() && to.bits >= 32) {
+    if (has_masks) return from.bits == 16 ? 2 : 3;
+    if (to.bits == 64) return from.bits == 16 ? 14 : 4;
+    return 5;
+  }
+  return has_masks && !needs_environment ? 1 : 2;
+}
 
 }  // namespace
 
 BriefStage FindBriefStage(const Bound& bound) {
   const TypeInfo& from = *bound.from;
   const TypeInfo& to = *bound.to;
-  const bool is_avx2 = bound.kernels->target == Target::kAvx2;
+  const Target target = bound.kernels->target;
+  const bool has_masks = target == Target::kAvx3 || target == Target::kAvx3Dl;
   if (bound.first == nullptr) return {CopyOf(from.bits), kShortRun};
-  if (bound.args.table != nullptr) {
-    return {LookUpOf(from, to), is_avx2 ? MostLookedUpAvx2(from, to) : MostLookedUp(from, to)};
-  }
+  if (bound.args.table != nullptr) return {LookUpOf(from, to), MostLookedUp(from, to, has_masks)};
   if (HasCodec(from, to)) {
-    // The environment costs as much as two elements.
-    return {CodecOf(from, to), MostByCodec(from, to, is_avx2 || bound.direct_floating)};
+    const bool needs_environment = bound.direct != nullptr ? bound.direct_floating : bound.floating;
+    return {CodecOf(from, to), MostByCodec(from, to, has_masks, needs_environment)};
   }
   if (ChooseRoute(from, to) == Route::kInteger && from.bits >= 8) {
-    return {MoveOf(from, to), is_avx2 ? kMostMovedAvx2 : MostMoved(to)};
+    return {MoveOf(from, to), MostMoved(to, has_masks)};
   }
   return {};
 }

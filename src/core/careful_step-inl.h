@@ -67,13 +67,14 @@ constexpr bool MovesExponents(const TypeInfo& from, const TypeInfo& to) {
 
 // Whether a pair's steps need the floating-point environment, saving and restoring which takes
 // longer than a short run. With AVX-512 only those do that read or write float32's subnormals,
-// which may be zeros outside it; besides, float16 to float64, for which half a vector is converted,
-// and the narrow floats that no table serves.
+// which a caller's FTZ or DAZ turns into zeros; also float16 to float64, as the conversion of half
+// a vector has no {sae}, and narrow floats without a table.
 constexpr bool NeedsEnvironment(const TypeInfo& from, const TypeInfo& to) {
   if (ChooseRoute(from, to) == Route::kInteger) return false;
   if (TENSORCAST_AVX512) {
     if (!from.is_float()) return false;
-    if (from.type != DataType::kFloat64) return to.type == DataType::kFloat64 || from.bits <= 8;
+    if (from.bits <= 8) return true;
+    if (from.bits < 64) return to.type == DataType::kFloat64;
     return to.is_float() && (to.bits == 32 || to.type == DataType::kBfloat16 || !to.has_zero);
   }
   // Elsewhere those do not that compute with integers alone.
@@ -85,8 +86,8 @@ constexpr bool NeedsEnvironment(const TypeInfo& from, const TypeInfo& to) {
     return !(is_upper_half || (from.type == DataType::kFloat16 && to.has_zero) || looked_up);
   }
   if (from.type == DataType::kBfloat16 && to.type == DataType::kFloat32) return false;
-  // Nor integers that are converted exactly; uint32's zero comes of a difference, whose sign the
-  // environment says.
+  // Nor do integers that are converted exactly, be it by an addition; but uint32 is converted by a
+  // subtraction, and the rounding mode decides the sign of its zero.
   return !IsInteger(from) || from.type == DataType::kUint32 || !detail::Contains(to, from);
 }
 

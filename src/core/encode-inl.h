@@ -344,8 +344,9 @@ HWY_INLINE hn::VFromD<D32> EncodeFloat32Vector(hn::VFromD<DF32> x, const EncodeA
 // By an instruction, where kHasFloat16.
 HWY_INLINE hn::VFromD<Like<std::uint16_t, D32>> ToFloat16(hn::VFromD<DF32> x) {
 #if TENSORCAST_AVX512
-  __m256i half;  // to nearest; g++ 12 has no intrinsic that raises nothing
-  __asm__("vcvtps2ph $0, %{sae%}, %1, %0" : "=v"(half) : "v"(x.raw));
+  // To nearest; g++ 12 has no intrinsic that raises nothing. In both dialects of assembly.
+  __m256i half;
+  __asm__("vcvtps2ph {$0, %{sae%}, %1, %0|%0, %1, %{sae%}, 0}" : "=v"(half) : "v"(x.raw));
   return {half};
 #else
   const hn::Rebind<hwy::float16_t, DF32> df16;

@@ -49,7 +49,7 @@ HWY_INLINE void E8M0ToFloat16(const std::byte* in, std::byte* out) {
 // Elements of 16 bits, but bfloat16, to float8e8m0: they are normal float32, or zero.
 template <DataType kFrom>
 HWY_INLINE void HalvesToE8M0(const std::byte* in, std::byte* out, const EncodeArgs& args) {
-  if constexpr (kFrom == DataType::kFloat16) {  // Inf and NaN
+  if constexpr (kFrom == DataType::kFloat16) {  // Inf; and NaN, whose conversion may raise
     if (HWY_UNLIKELY((AnyFrom<kFrom>(16, LargestDoubled(in))))) {
       return CarefulStep<kFrom, DataType::kFloat8E8M0>(in, out, args);
     }

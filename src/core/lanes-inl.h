@@ -195,7 +195,7 @@ HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) 
 #if TENSORCAST_AVX512
   for (std::size_t i = 0; i < N; ++i) {
     __m512i vector = _mm512_setzero_si512();
-    // A load of nothing takes as long as a hundred others where its memory is not there.
+    // A masked load of no bytes from an unmapped page takes as long as a hundred others.
     if (n > 64 * i) {
       const auto here = static_cast<unsigned>(std::min<std::size_t>(n - 64 * i, 64));
       vector = _mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, here), from + 64 * i);
@@ -231,13 +231,13 @@ HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) 
 #endif
 }
 
-// The first n bytes of such vectors the other way, one at least.
+// The first n bytes of such vectors the other way; n >= 1.
 template <std::size_t N>
 HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to) {
 #if TENSORCAST_AVX512
   // A load waits unless one store has written all of it, from its beginning on: vectors as they
-  // were stored, or their lower halves. Masks for whole vectors, too: g++ makes a string move of
-  // plain ones, which takes as long as a step.
+  // were stored, or their lower halves. Whole vectors have masks, too, which g++ does not see to be
+  // full: it would make a string move of plain ones, which takes as long as a step.
   for (std::size_t i = 0; i + 1 < N && n > 64; ++i, n -= 64, from += 64, to += 64) {
     const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(std::min<std::size_t>(n, 64)));
     _mm512_mask_storeu_epi8(to, mask, _mm512_load_si512(from));

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <iterator>
 #include <random>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "core/forced_plan.h"
@@ -29,12 +31,16 @@ struct Outcome {
   LossReport report;
 };
 
-// One run within an environment; between its ends nothing but the library computes.
+// One run within an environment; between its ends nothing but the library computes. Source and
+// destination begin so many bytes after an aligned address.
 Outcome RunWithin(const HostileEnvironment& environment, const ForcedPlan& plan,
-                  const Tensor& source, DataType to, bool measured) {
+                  const Tensor& source, DataType to, bool measured, std::size_t offset = 0) {
   const std::uint64_t n = source.codes.size();
+  std::vector<std::byte> in(offset), out(offset + *StorageBytes(to, n));
+  in.insert(in.end(), source.bytes.begin(), source.bytes.end());
+  const auto source_bytes = std::span<const std::byte>(in).subspan(offset);
+  const auto result_bytes = std::span(out).subspan(offset);
   Outcome outcome;
-  outcome.bytes.resize(*StorageBytes(to, n));
   LossMeter meter(source.type, to, plan.plan().options());
   Target ran = Target::kBest;
   RunOptions run;
@@ -44,7 +50,7 @@ Outcome RunWithin(const HostileEnvironment& environment, const ForcedPlan& plan,
   EnvironmentWords set, after;
   {
     const HostileScope scope(environment);
-    status = plan.plan().Run(source.bytes, 0, outcome.bytes, 0, n, run);
+    status = plan.plan().Run(source_bytes, 0, result_bytes, 0, n, run);
     if (measured) outcome.report = meter.Report();
     after = ReadEnvironment();
     set = scope.set();
@@ -53,6 +59,7 @@ Outcome RunWithin(const HostileEnvironment& environment, const ForcedPlan& plan,
   EXPECT_EQ(ran, plan.plan().target()) << plan.Name();
   EXPECT_EQ(after, set) << plan.Name() << " in \"" << environment.name << "\": " << Describe(set)
                         << " became " << Describe(after);
+  outcome.bytes.assign(result_bytes.begin(), result_bytes.end());
   return outcome;
 }
 
@@ -84,12 +91,13 @@ TEST_P(Environment, ChangesNothingAndIsUnchanged) {
   }
 }
 
-// Codes by their magnitude, those among them on which casting changes its answer, so that all but
-// the last steps of vectors hold nothing special and take the ways that need no environment. Each
-// of these is a way of its own under other options.
+// Codes by their magnitude, those among them on which casting changes its answer: most steps of
+// vectors then hold nothing special, and take the ways that need no environment, of which other
+// options have others. Whole, and in short runs at odd addresses from anywhere among them.
 TEST_P(Environment, ChangesNothingOrdinaryUnderAnyOptions) {
   const TypeInfo& from = *FindType(GetParam());
   const std::vector<HostileEnvironment> environments = HostileEnvironments();
+  std::mt19937_64 random(26);
   for (const TypeInfo& to : FixedWidthTypes()) {
     std::vector<std::uint64_t> sorted = MixedCodes(from, to, Sampled() ? 331 : 1031, 24);
     const std::vector<std::uint64_t> edges = EdgesOf(from, to);
@@ -107,12 +115,29 @@ TEST_P(Environment, ChangesNothingOrdinaryUnderAnyOptions) {
       oracle::CastMany(OracleRow(from.type), OracleRow(to.type), ToOracle(options), source.codes,
                        codes.data());
       const std::vector<std::byte> expected = oracle::Pack(codes, to.bits);
+      struct Part {
+        Tensor source;
+        std::vector<std::byte> expected;
+      };
+      std::vector<Part> parts;
+      for (const std::size_t n : {1, 2, 3, 5, 17, 33, 63, 65, 100}) {
+        const auto first = static_cast<std::ptrdiff_t>(random() % (source.codes.size() - n));
+        const auto part = [first, n](const std::vector<std::uint64_t>& all) {
+          return std::vector(all.begin() + first, all.begin() + first + std::ptrdiff_t(n));
+        };
+        parts.push_back(
+            {MakeTensor(from.type, part(source.codes)), oracle::Pack(part(codes), to.bits)});
+      }
       for (const Target target : Targets()) {
         const ForcedPlan plan(from.type, to.type, options, target);
         for (const HostileEnvironment& environment : environments) {
-          const Outcome outcome = RunWithin(environment, plan, source, to.type, false);
-          ExpectSameCodes(source, to.type, expected, outcome.bytes,
-                          plan.Name() + " in \"" + environment.name + "\"");
+          const std::string name = plan.Name() + " in \"" + environment.name + "\"";
+          const Outcome whole = RunWithin(environment, plan, source, to.type, false);
+          ExpectSameCodes(source, to.type, expected, whole.bytes, name);
+          for (const Part& part : parts) {
+            const Outcome outcome = RunWithin(environment, plan, part.source, to.type, false, 1);
+            ExpectSameCodes(part.source, to.type, part.expected, outcome.bytes, name);
+          }
         }
         if (HasFailure()) return;
       }
