@@ -216,7 +216,7 @@ std::uint32_t MostMoved(const TypeInfo& to, bool has_masks) {
 std::uint32_t MostByCodec(const TypeInfo& from, const TypeInfo& to, bool has_masks,
                           bool needs_environment) {
   if (to.is_integer() && to.bits >= 32) {
-    if (has_masks) return from.bits == 16 ? 2 : 3;
+    if (has_masks) return from.bits > 16 && to.bits == 64 ? 3 : 2;
     if (to.bits == 64) return from.bits == 16 ? 14 : 4;
     return 5;
   }

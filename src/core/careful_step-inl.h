@@ -19,22 +19,22 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 inline constexpr std::size_t kElements = kLanesOf<std::uint8_t>;  // of a step
 
-// Of a pair's: results of 64 bits fill so many vectors of AVX-512 that the rest of a run, which
-// takes a whole step, would be computed for long.
-template <DataType kTo>
-inline constexpr std::size_t kElementsTo = TENSORCAST_AVX512&& detail::Row(kTo).bits == 64
-                                               ? kElements / 2
-                                               : kElements;
+// Of a pair's: results of 32 bits and more fill so many vectors of AVX-512 that the rest of a run,
+// which takes a whole step, would be computed for long. bool is chosen by masks of a whole step.
+template <DataType kFrom, DataType kTo>
+inline constexpr std::size_t kElementsOf =
+    detail::Row(kTo).bits >= 32 && kFrom != DataType::kBool&& TENSORCAST_AVX512 ? kElements / 2
+                                                                                : kElements;
 
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void CarefulCodes(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
   constexpr const TypeInfo& to_row = detail::Row(kTo);
   using Code = CodeOf<kTo>;
-  alignas(64) std::byte codes[kElementsTo<kTo> * sizeof(Code)];
+  alignas(64) std::byte codes[kElementsOf<kFrom, kTo> * sizeof(Code)];
   constexpr Route kRoute = ChooseRoute(from_row, to_row);
   if constexpr (kRoute == Route::kFloat32 || kRoute == Route::kOddFloat32) {
-    for (std::size_t i = 0; i < kElementsTo<kTo>; i += kFloat32sLanes) {
+    for (std::size_t i = 0; i < kElementsOf<kFrom, kTo>; i += kFloat32sLanes) {
       const std::byte* from = in + i * sizeof(CodeOf<kFrom>);
       std::byte* to = codes + i * sizeof(Code);
       if constexpr (kRoute == Route::kFloat32) {
@@ -46,7 +46,7 @@ HWY_INLINE void CarefulCodes(const std::byte* in, std::byte* out, const EncodeAr
   } else {
     static_assert(kFrom == DataType::kFloat64 && kRoute == Route::kFloat64);
     constexpr std::size_t kLanes = kLanesOf<double>;
-    for (std::size_t i = 0; i < kElementsTo<kTo>; i += 2 * kLanes) {
+    for (std::size_t i = 0; i < kElementsOf<kFrom, kTo>; i += 2 * kLanes) {
       EncodeFloat64<kTo>(Load(DF64(), in + i * 8), Load(DF64(), in + (i + kLanes) * 8),
                          codes + i * sizeof(Code), args);
     }

@@ -1,7 +1,7 @@
 // From types of 16 bits and more to everything, and from eight bits where no table serves, in
 // registers: decoded, encoded and packed without an intermediate in memory.
 //
-// A step casts as many elements as a vector has bytes, or half as many (kElementsTo). It takes the
+// A step casts as many elements as a vector has bytes, or half as many (kElementsOf). It takes the
 // lanes of few instructions that are exact for what tensors mostly hold; where an element of it is
 // Inf, NaN or beyond an integer's range, the step is done again by the codecs that are exact for
 // everything.
@@ -55,14 +55,14 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
       if (HWY_LIKELY(Integers64ToFloat32<from.has_sign>(in, out))) return;
     }
 #endif
-    for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < kElementsOf<kFrom, kTo> / kLanesOf<float>; ++i) {
       constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
       Store(WideFloat32<kFrom, Through::kNearest>(in + i * kWordBytes), DF32(),
             out + i * HWY_MAX_BYTES);
     }
   } else if constexpr (kTo == DataType::kFloat64) {
     constexpr std::size_t kVectorBytes = kLanesOf<double> * sizeof(CodeOf<kFrom>);
-    for (std::size_t i = 0; i < kElementsTo<kTo> / kLanesOf<double>; ++i) {
+    for (std::size_t i = 0; i < kElementsOf<kFrom, kTo> / kLanesOf<double>; ++i) {
       Store(DecodeFloat64<kFrom, false>(in + i * kVectorBytes), DF64(), out + i * HWY_MAX_BYTES);
     }
   } else if constexpr (to.type_class == TypeClass::kBool) {
@@ -119,7 +119,7 @@ void DirectStage(const std::byte* in, std::byte* out, std::size_t n, const Encod
 #endif
   const auto step = [&args](const std::byte* from, std::byte* to)
                         TENSORCAST_INLINED { Step<kFrom, kTo>(from, to, args); };
-  ForEachStep<kInBits, kOutBits, kElementsTo<kTo>>(in, out, n, step);
+  ForEachStep<kInBits, kOutBits, kElementsOf<kFrom, kTo>>(in, out, n, step);
 }
 
 #if HWY_TARGET == HWY_AVX2

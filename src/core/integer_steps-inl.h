@@ -28,7 +28,7 @@ template <bool kNearest> HWY_INLINE __m512i ToIntegers32(__m512 x) {
 #if TENSORCAST_AVX2
 // A step's elements as integers of 32 bits: cut toward zero, to nearest for destinations of fewer
 // than eight bits. What lies beyond gives the least of them, and so does NaN.
-template <DataType kFrom, bool kNearest>
+template <DataType kFrom, bool kNearest, std::size_t kWords = 4>
 HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
 #if TENSORCAST_AVX512
   if constexpr (kFrom == DataType::kFloat64) {
@@ -36,15 +36,15 @@ HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
       return kNearest ? _mm512_cvt_roundpd_epi32(x, kToNearest)
                       : _mm512_cvtt_roundpd_epi32(x, _MM_FROUND_NO_EXC);
     };
-    for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < kWords; ++i) {
       const __m256i low = convert(_mm512_loadu_pd(in + 128 * i));
       const __m256i high = convert(_mm512_loadu_pd(in + 128 * i + 64));
       words[i].raw = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
     }
   } else {
-    VF32 values[4];
-    LoadWords<kFrom, Through::kOdd>(in, values);
-    for (std::size_t i = 0; i < 4; ++i) {
+    VF32 values[kWords];
+    LoadWords<kFrom, Through::kOdd, kWords>(in, values);
+    for (std::size_t i = 0; i < kWords; ++i) {
       words[i].raw = ToIntegers32<kNearest>(values[i].raw);
     }
   }
@@ -54,14 +54,14 @@ HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
       const __m256d x = _mm256_loadu_pd(reinterpret_cast<const double*>(from));
       return kNearest ? _mm256_cvtpd_epi32(x) : _mm256_cvttpd_epi32(x);
     };
-    for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < kWords; ++i) {
       words[i].raw = _mm256_inserti128_si256(_mm256_castsi128_si256(convert(in + 64 * i)),
                                              convert(in + 64 * i + 32), 1);
     }
   } else {
-    VF32 values[4];
-    LoadWords<kFrom, Through::kOdd>(in, values);
-    for (std::size_t i = 0; i < 4; ++i) {
+    VF32 values[kWords];
+    LoadWords<kFrom, Through::kOdd, kWords>(in, values);
+    for (std::size_t i = 0; i < kWords; ++i) {
       words[i].raw =
           kNearest ? _mm256_cvtps_epi32(values[i].raw) : _mm256_cvttps_epi32(values[i].raw);
     }
@@ -336,11 +336,12 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
   if constexpr (kCutsHalves) {
     if (!args.saturates) return HalvesToLowBits<kFrom, kTo>(in, out);
   }
-  V32 words[4];
-  LoadIntegers32<kFrom, (row.bits < 8)>(in, words);
+  constexpr std::size_t kWords = kElementsOf<kFrom, kTo> / kLanesOf<float>;
+  V32 words[kWords];
+  LoadIntegers32<kFrom, (row.bits < 8), kWords>(in, words);
   if (kBeyondIsZero<kFrom, kTo> && !args.saturates) return StoreLowBits<kTo>(words, out);
-  const auto of = [&](std::size_t i) HWY_ATTR { return hn::BitCast(di, words[i]); };
-  const auto least = hn::Min(hn::Min(of(0), of(1)), hn::Min(of(2), of(3)));
+  auto least = hn::BitCast(di, words[0]);
+  for (std::size_t i = 1; i < kWords; ++i) least = hn::Min(least, hn::BitCast(di, words[i]));
   if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Eq(least, hn::Set(di, INT32_MIN))))) {
     CarefulStep<kFrom, kTo>(in, out, args);
     return;
@@ -353,7 +354,7 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
         }
       }
     }
-    for (std::size_t i = 0; i < 4; ++i) Store(words[i], d, out + i * HWY_MAX_BYTES);
+    for (std::size_t i = 0; i < kWords; ++i) Store(words[i], d, out + i * HWY_MAX_BYTES);
   } else if constexpr (row.bits == 16) {
     if (!args.saturates) return StoreLowBits<kTo>(words, out);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -431,14 +432,15 @@ HWY_INLINE void Uint32Step(const std::byte* in, std::byte* out, const EncodeArgs
 // What fits signed integers of 32 bits wraps as they do; false, with nothing written, where an
 // element does not.
 template <DataType kFrom> HWY_INLINE bool SignedToUint32(const std::byte* in, std::byte* out) {
-  V32 words[4];
-  LoadIntegers32<kFrom, false>(in, words);
+  constexpr std::size_t kWords = kElementsOf<kFrom, DataType::kUint32> / kLanesOf<float>;
+  V32 words[kWords];
+  LoadIntegers32<kFrom, false, kWords>(in, words);
   __mmask16 beyond = 0;
   for (const V32 word : words) {
     beyond |= _mm512_cmpeq_epi32_mask(word.raw, _mm512_set1_epi32(INT32_MIN));
   }
   if (HWY_UNLIKELY(beyond != 0)) return false;
-  for (std::size_t i = 0; i < 4; ++i) Store(words[i], D32(), out + 64 * i);
+  for (std::size_t i = 0; i < kWords; ++i) Store(words[i], D32(), out + 64 * i);
   return true;
 }
 
@@ -448,7 +450,7 @@ template <DataType kFrom, DataType kTo>
 HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
   __mmask16 beyond = 0;
-  constexpr std::size_t kWords = kElementsTo<kTo> / kLanesOf<float>;
+  constexpr std::size_t kWords = kElementsOf<kFrom, kTo> / kLanesOf<float>;
   constexpr std::size_t kVectors = kWords * sizeof(CodeOf<kTo>) / 4;
   __m512i results[kVectors];
   const __m512i none = kTo == DataType::kUint32   ? _mm512_set1_epi32(-1)
