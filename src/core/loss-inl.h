@@ -15,7 +15,6 @@
 
 #include "core/lanes-inl.h"
 #include "core/loss_limits-inl.h"
-#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -31,16 +30,18 @@ struct Ahead {
     std::size_t done = 0;
   };
 
-  // One of so many parts.
-  HWY_INLINE void Ask(std::size_t parts) {
+  // One of so many parts. Values of 64 bits and their results leave the first-level cache no room.
+  template <class Value> HWY_INLINE void Ask(std::size_t parts) {
     for (Lines* side : {&sources, &results}) {
       const std::size_t end = std::min(side->bytes, side->done + side->bytes / parts);
       std::size_t done = side->done;
-      for (; done < end; done += kLine) hwy::Prefetch(side->first + done);
+      for (; done < end; done += kLine) {
+        __builtin_prefetch(side->first + done, 0, sizeof(Value) == 8 ? 2 : 3);
+      }
       side->done = done;
     }
   }
-  void AskForAll() { Ask(1); }
+  template <class Value> void AskForAll() { Ask<Value>(1); }
 
   Lines sources, results;
 };
@@ -469,7 +470,8 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
     lanes.squares = hn::LoadU(d, stretch->squares + first);
     lanes.errors = hn::LoadU(d, stretch->errors + first);
     std::size_t i = 0;
-    if constexpr (Limits::kOfCasts) {
+    // With AVX-512 ordinary integers of 64 bits have other lanes (AsInt64).
+    if constexpr (Limits::kOfCasts && !(TENSORCAST_AVX512 && std::is_same_v<Errors, Given>)) {
       for (std::size_t end; i < n; i = end) {
         end = std::min(n, i + kOrdinaryRun);
         if (!MeasureOrdinary(x_values, y_values, first + i, end, params, limits, errors, &lanes,
