@@ -204,9 +204,16 @@ double LargestRelative(const double* x_values, const double* y_values, std::size
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-// Counts, a lane each.
+// Counts: of masks that are bits, else a lane each.
 class LaneCount {
  public:
+#if TENSORCAST_AVX512
+  template <class M> HWY_INLINE void Add(M mask) { total_ += hn::CountTrue(DF64(), mask); }
+  HWY_INLINE std::uint64_t Total() const { return total_; }
+
+ private:
+  std::uint64_t total_ = 0;
+#else
   HWY_INLINE LaneCount() : less_(hn::Zero(D())) {}
   template <class M> HWY_INLINE void Add(M mask) {
     less_ = hn::Add(less_, hn::VecFromMask(D(), hn::RebindMask(D(), mask)));
@@ -218,6 +225,7 @@ class LaneCount {
  private:
   using D = hn::RebindToSigned<DF64>;
   hn::Vec<D> less_;  // one for each element
+#endif
 };
 
 // What a lane has where a magnitude may be below the destination's normal ones.
