@@ -321,7 +321,9 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
       if (params.to_float && low.loses_zero_sign) return false;
     }
   }
-  if (!hn::AllFalse(di, hn::Lt(hn::BitCast(di, larger), hn::Zero(di)))) {
+  const bool is_tiny =  // products may have been rounded up to their errors
+      !kFused && !hn::AllTrue(d, hn::Ge(low.smallest, hn::Set(d, 0x1p-900)));
+  if (is_tiny || !hn::AllFalse(di, hn::Lt(hn::BitCast(di, larger), hn::Zero(di)))) {
     const double found = LargestRelative(x_values, y_values, first, end, errors);
     if (found > lanes.max_relative) lanes.SetRelative(found);
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <random>
 #include <span>
 #include <string>
@@ -173,6 +174,18 @@ TEST(LossOfIntegers, KindsOfBlocksInAnyOrder) {
     ExpectLossInAnyOrder(*FindType(type), kStretchResults, KindsOfIntegers);
     ExpectLossInAnyOrder(*FindType(type), kWideResults, KindsOfIntegers);
   }
+}
+
+// Relative errors of 0.887, then of 1 where their products with a known error are subnormal: of
+// whole stretches, and of runs within a block.
+TEST(LossOfTinyNumbers, LargestRelativeError) {
+  const auto of = [](std::ptrdiff_t first, std::size_t size) {
+    std::vector<std::uint64_t> codes(size, 3);
+    std::fill_n(codes.begin(), first, std::bit_cast<std::uint64_t>(0.53 * 0x1p-9));
+    ExpectLossOnEveryTarget(MakeTensor(DataType::kFloat64, codes), DataType::kFloat8E4M3FN, {});
+  };
+  of(2048, 4096);
+  of(512, 1000);
 }
 
 INSTANTIATE_TEST_SUITE_P(From, LossStretches, ::testing::ValuesIn(kStretchSources),
