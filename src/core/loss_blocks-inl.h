@@ -157,6 +157,10 @@ struct WidenedFloat32 {
   }
 };
 
+template <class Numbers>
+inline constexpr bool kIsHalf =
+    std::is_same_v<Numbers, AsBfloat16> || std::is_same_v<Numbers, AsFloat16>;
+
 // Calls with 0 ... kTimes - 1 as constants, without a loop: the compiler then keeps in registers
 // what they are places of.
 template <std::size_t kTimes, class Work> HWY_INLINE void Unrolled(const Work& work) {

@@ -259,6 +259,7 @@ template <class Value> class MeasuredRun {
 
   // How a type's numbers are loaded: floating ones from their codes.
   enum class Standing { kInt64, kFloat64, kFloat32, kBfloat16, kFloat16, kOther };
+  using AsValues = std::conditional_t<kFloat32, AsFloat32, AsFloat64>;
   static constexpr Standing kAsValues = kFloat32 ? Standing::kFloat32 : Standing::kFloat64;
   static Standing StandingOf(const TypeInfo& row) {
     switch (row.type) {
@@ -329,23 +330,18 @@ template <class Value> class MeasuredRun {
     return Values(y_stage_, stretch.y_codes, stretch.n, bound_.args, true, y_room_ + stretch.at);
   }
 
+  static const std::byte* Bytes(const Value* values) {
+    return reinterpret_cast<const std::byte*>(values);
+  }
   // Calls with how sources or results stand and with their codes, or else their values.
   template <class MakeValues, class Work>
   static auto WithCodes(Standing standing, const std::byte* codes, const MakeValues& values,
                         const Work& work) {
-    const auto values_as = [&](auto standing_values) {
-      return work(standing_values, reinterpret_cast<const std::byte*>(values()));
-    };
-    if constexpr (!kFloat32) {
-      return standing == Standing::kFloat64 ? work(AsFloat64(), codes) : values_as(AsFloat64());
-    } else {
-      switch (standing) {
-        case Standing::kBfloat16: return work(AsBfloat16(), codes);
-        case Standing::kFloat16: return work(AsFloat16(), codes);
-        case Standing::kFloat32: return work(AsFloat32(), codes);
-        default: return values_as(AsFloat32());
-      }
+    if constexpr (kFloat32) {
+      if (standing == Standing::kBfloat16) return work(AsBfloat16(), codes);
+      if (standing == Standing::kFloat16) return work(AsFloat16(), codes);
     }
+    return work(AsValues(), standing == kAsValues ? codes : Bytes(values()));
   }
   template <class Work> auto WithSources(const Stretch& stretch, const Work& work) {
 #if TENSORCAST_AVX512
@@ -402,9 +398,12 @@ template <class Value> class MeasuredRun {
           RelativeFilter(hn::ScalableTag<Value>(), lost.max_rel_error, pair_.is_narrow());
       found = WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
         return WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
+          // A 16-bit float that is cast to itself loses nothing: no lanes are made for it.
+          constexpr bool kIsCopy = std::is_same_v<Source, Result> && kIsHalf<Source>;
+          using Some = std::conditional_t<kIsCopy, AsFloat32, Result>;
           constexpr bool kMayBeFew = !std::is_same_v<Result, AsFloat64>;
-          const auto sum = kMayBeFew && few_ ? SumErrors<kMayBeFew, Source, Result>
-                                             : SumErrors<false, Source, Result>;
+          const auto sum = kMayBeFew && few_ ? SumErrors<kMayBeFew, Source, Some>
+                                             : SumErrors<false, Source, Some>;
           return sum(x, y, n, filter, ahead, &squares, &errors);
         });
       });
@@ -424,16 +423,16 @@ template <class Value> class MeasuredRun {
         found.inexact != 0 && (pair_.is_narrow() || !kFused) && found.smallest < kTiny<Value>;
     if (found.relative_may_grow || is_tiny || found.error > lost.max_abs_error ||
         lost.max_rel_error < 0) {
-      WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
-        const auto take = [&]<class Result>(Result, const std::byte* y) {
-          TakeMaxima<Source, Result>(x, y, n, found.error, pair_.is_narrow(), is_tiny, &lost);
-        };
-        if constexpr (kFloat32) {
-          WithResults(stretch, take);
-        } else {
-          take(AsFloat64(), reinterpret_cast<const std::byte*>(Results(stretch)));
-        }
-      });
+      // Seldom, so that values do for codes, but where integers are subtracted.
+      const std::byte* const y = Bytes(Results(stretch));
+      const auto take = [&]<class Source>(Source, const std::byte* x) {
+        TakeMaxima<Source, AsValues>(x, y, n, found.error, pair_.is_narrow(), is_tiny, &lost);
+      };
+      if constexpr (kFloat32) {
+        take(AsValues(), Bytes(Sources(stretch)));
+      } else {
+        WithSources(stretch, take);
+      }
     }
     const auto counts = [&lost](Loss loss) -> std::uint64_t& {
       return lost.counts[static_cast<std::size_t>(loss)];
