@@ -317,8 +317,10 @@ inline float RelativeFilter(DF32, double known, bool is_narrow) {
   if (known >= 1) return 1;
   return known > 0x1p-30 ? static_cast<float>(known * (1 - 0x1p-22)) : 0;
 }
-inline double RelativeFilter(DF64, double known, bool) {
+inline double RelativeFilter(DF64, double known, bool is_narrow) {
   if (known >= 1) return 1;
+  // Those of integers below 2^24 differ by 2^-49: so many have the largest error that it counts.
+  if (is_narrow && known >= 0) return std::nextafter(known, 1.0);
   // A quotient that is larger when rounded is larger, and so is the error than the exact product.
   if (known < 0 || kFused) return known;
   return known > 0x1p-60 ? known * (1 - 0x1p-50) : 0;

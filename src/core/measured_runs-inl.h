@@ -383,6 +383,10 @@ template <class Value> class MeasuredRun {
     StretchSums squares, errors;
     LossStretch lost = job_.loss->StretchFrom(stretch.index);
     FoundInBlocks found;
+    // A meter that was merged may know errors of another type's numbers.
+    bool is_narrow = job_.loss->from == bound_.from->type &&
+                     (kFloat32 ? pair_.is_narrow()
+                               : bound_.from->is_integer() && job_.loss->amax < kEndOfNarrow);
     // Where nothing is lost the results say what the sources are.
     const bool by_results = pair_.loses_nothing() && x_standing_ != kAsValues &&
                             (y_standing_ == kAsValues || x_standing_ == Standing::kOther);
@@ -394,8 +398,7 @@ template <class Value> class MeasuredRun {
         return SumSquares<Numbers>(codes, n, ahead, &squares);
       });
     } else {
-      const Value filter =
-          RelativeFilter(hn::ScalableTag<Value>(), lost.max_rel_error, pair_.is_narrow());
+      const Value filter = RelativeFilter(hn::ScalableTag<Value>(), lost.max_rel_error, is_narrow);
       found = WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
         return WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
           // A 16-bit float that is cast to itself loses nothing: no lanes are made for it.
@@ -408,6 +411,10 @@ template <class Value> class MeasuredRun {
         });
       });
       few_ = found.inexact < n / kFewOf;
+      if (!kFloat32 && is_narrow && found.largest >= kEndOfNarrow) {
+        is_narrow = false;
+        found.relative_may_grow = true;
+      }
     }
     if (!IsOrdinary(stretch, found, squares)) return MeasureOthers(stretch, ahead);
     found.smallest = found.least != 0
@@ -420,13 +427,13 @@ template <class Value> class MeasuredRun {
     lost.compared_nonzero = n - low.source_zeros;
     // The filter may underflow where the numbers are very small.
     const bool is_tiny =
-        found.inexact != 0 && (pair_.is_narrow() || !kFused) && found.smallest < kTiny<Value>;
+        found.inexact != 0 && (is_narrow || !kFused) && found.smallest < kTiny<Value>;
     if (found.relative_may_grow || is_tiny || found.error > lost.max_abs_error ||
         lost.max_rel_error < 0) {
       // Seldom, so that values do for codes, but where integers are subtracted.
       const std::byte* const y = Bytes(Results(stretch));
       const auto take = [&]<class Source>(Source, const std::byte* x) {
-        TakeMaxima<Source, AsValues>(x, y, n, found.error, pair_.is_narrow(), is_tiny, &lost);
+        TakeMaxima<Source, AsValues>(x, y, n, found.error, is_narrow, is_tiny, &lost);
       };
       if constexpr (kFloat32) {
         take(AsValues(), Bytes(Sources(stretch)));
@@ -511,6 +518,8 @@ template <class Value> class MeasuredRun {
 
   // Elements of which one at most differs where few do: a branch is not foretold then.
   static constexpr std::size_t kFewOf = 128;
+  // Integers whose relative errors are told apart by doubles with room to spare.
+  static constexpr double kEndOfNarrow = 0x1p24;
   static constexpr unsigned kLeastRest = 7, kMostRest = 56;
 
   const Bound& bound_;
