@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "core/lanes-inl.h"
-#include "core/loss_float32-inl.h"
+#include "core/loss_blocks-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {

@@ -15,7 +15,6 @@
 
 #include "core/lanes-inl.h"
 #include "core/loss_limits-inl.h"
-#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -31,16 +30,18 @@ struct Ahead {
     std::size_t done = 0;
   };
 
-  // One of so many parts.
-  HWY_INLINE void Ask(std::size_t parts) {
+  // One of so many parts. Values of 64 bits and their results leave the first-level cache no room.
+  template <class Value> HWY_INLINE void Ask(std::size_t parts) {
     for (Lines* side : {&sources, &results}) {
       const std::size_t end = std::min(side->bytes, side->done + side->bytes / parts);
       std::size_t done = side->done;
-      for (; done < end; done += kLine) hwy::Prefetch(side->first + done);
+      for (; done < end; done += kLine) {
+        __builtin_prefetch(side->first + done, 0, sizeof(Value) == 8 ? 2 : 3);
+      }
       side->done = done;
     }
   }
-  void AskForAll() { Ask(1); }
+  template <class Value> void AskForAll() { Ask<Value>(1); }
 
   Lines sources, results;
 };
@@ -203,9 +204,16 @@ double LargestRelative(const double* x_values, const double* y_values, std::size
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-// Counts, a lane each.
+// Counts: of masks that are bits, else a lane each.
 class LaneCount {
  public:
+#if TENSORCAST_AVX512
+  template <class M> HWY_INLINE void Add(M mask) { total_ += hn::CountTrue(DF64(), mask); }
+  HWY_INLINE std::uint64_t Total() const { return total_; }
+
+ private:
+  std::uint64_t total_ = 0;
+#else
   HWY_INLINE LaneCount() : less_(hn::Zero(D())) {}
   template <class M> HWY_INLINE void Add(M mask) {
     less_ = hn::Add(less_, hn::VecFromMask(D(), hn::RebindMask(D(), mask)));
@@ -217,6 +225,7 @@ class LaneCount {
  private:
   using D = hn::RebindToSigned<DF64>;
   hn::Vec<D> less_;  // one for each element
+#endif
 };
 
 // What a lane has where a magnitude may be below the destination's normal ones.
@@ -312,7 +321,9 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
       if (params.to_float && low.loses_zero_sign) return false;
     }
   }
-  if (!hn::AllFalse(di, hn::Lt(hn::BitCast(di, larger), hn::Zero(di)))) {
+  const bool is_tiny =  // products may have been rounded up to their errors
+      !kFused && !hn::AllTrue(d, hn::Ge(low.smallest, hn::Set(d, 0x1p-900)));
+  if (is_tiny || !hn::AllFalse(di, hn::Lt(hn::BitCast(di, larger), hn::Zero(di)))) {
     const double found = LargestRelative(x_values, y_values, first, end, errors);
     if (found > lanes.max_relative) lanes.SetRelative(found);
   }
@@ -469,7 +480,8 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
     lanes.squares = hn::LoadU(d, stretch->squares + first);
     lanes.errors = hn::LoadU(d, stretch->errors + first);
     std::size_t i = 0;
-    if constexpr (Limits::kOfCasts) {
+    // With AVX-512 ordinary integers of 64 bits have other lanes (AsInt64).
+    if constexpr (Limits::kOfCasts && !(TENSORCAST_AVX512 && std::is_same_v<Errors, Given>)) {
       for (std::size_t end; i < n; i = end) {
         end = std::min(n, i + kOrdinaryRun);
         if (!MeasureOrdinary(x_values, y_values, first + i, end, params, limits, errors, &lanes,

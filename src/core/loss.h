@@ -170,7 +170,7 @@ struct LossState : LossReport {
   void GrowRange(double largest, double smallest);
 
  private:
-  // By more than the lanes' filters round (loss_float32-inl.h).
+  // By more than the lanes' filters round (loss_blocks-inl.h).
   static double ALittleLess(double error) { return error > 0x1p-900 ? error * (1 - 0x1p-20) : -1; }
   void Advance(std::size_t n, std::uint64_t index);
 };

@@ -36,20 +36,20 @@ LowCodes CountLow(D d, const std::byte* codes, std::size_t n, Code mask, Code le
   return found;
 }
 
-// The codes of a type of at most 32 bits, one a carrier, and the lanes that look at them.
+// The codes of a type, one a carrier, and the lanes that look at them.
 class CodesOf {
   template <class Of> auto InLanes(const Of& of) const {
     if (bits_ == 8) return of(D8());
     if (bits_ == 16) return of(D16());
-    return of(D32());
+    return bits_ == 32 ? of(D32()) : of(D64());
   }
 
  public:
   explicit CodesOf(const TypeInfo& row)
       : bits_(std::max(row.bits, 8)),
-        sign_(row.is_float() && row.has_sign ? 1u << (row.bits - 1) : 0),
-        magnitude_(static_cast<std::uint32_t>(detail::LowMask(row.bits)) & ~sign_),
-        least_normal_(1u << row.mantissa_bits) {}
+        sign_(row.is_float() && row.has_sign ? std::uint64_t{1} << (row.bits - 1) : 0),
+        magnitude_(detail::LowMask(row.bits) & ~sign_),
+        least_normal_(std::uint64_t{1} << row.mantissa_bits) {}
 
   LowCodes Low(const std::byte* codes, std::size_t n) const {
     return InLanes([&](auto d) { return Low(d, codes, n, magnitude_); });
@@ -62,13 +62,13 @@ class CodesOf {
 
  private:
   template <class D>
-  LowCodes Low(D d, const std::byte* codes, std::size_t n, std::uint32_t mask) const {
+  LowCodes Low(D d, const std::byte* codes, std::size_t n, std::uint64_t mask) const {
     using Code = hn::TFromD<D>;
     return CountLow(d, codes, n, static_cast<Code>(mask), static_cast<Code>(least_normal_));
   }
 
   int bits_;
-  std::uint32_t sign_, magnitude_, least_normal_;
+  std::uint64_t sign_, magnitude_, least_normal_;
 };
 
 }  // namespace tensorcast::core::HWY_NAMESPACE

@@ -20,7 +20,7 @@
 #include "core/block_runs-inl.h"
 #include "core/code_loss-inl.h"
 #include "core/loss-inl.h"
-#include "core/loss_float32-inl.h"
+#include "core/loss_blocks-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -143,8 +143,8 @@ bool MeasureWide(const LossView& view, const double* x, const double* y, std::si
   return true;
 }
 
-void MeasureBlock(const LossView& view, const double* x, const double* y, std::size_t n,
-                  std::uint64_t index, LossState* loss) {
+HWY_NOINLINE void MeasureBlock(const LossView& view, const double* x, const double* y,
+                               std::size_t n, std::uint64_t index, LossState* loss) {
   const LossParams& params = loss->params;
   // From floats only what is beyond the range has a result that a double may not hold.
   if (params.wide &&
@@ -206,8 +206,8 @@ void Widen(const float* values, std::size_t n, double* out) {
 // Elements that are taken for ordinary, or not, together where not all of a block are.
 constexpr std::size_t kOtherRun = 256;
 
-// As MeasureBlock, of elements that do not cross a block's end and may be any.
-void MeasureAny32(const LossView& view, const float* x, const float* y, std::size_t n,
+// As MeasureBlock, of elements that may be any: whole blocks, or part of one.
+void MeasureOther(const LossView& view, const float* x, const float* y, std::size_t n,
                   std::uint64_t index, LossState* loss) {
   alignas(64) double x64[kOtherRun];
   alignas(64) double y64[kOtherRun];
@@ -219,16 +219,24 @@ void MeasureAny32(const LossView& view, const float* x, const float* y, std::siz
   }
 }
 
-// Runs of the pairs of IsFloat32Loss.
-class Float32Run {
+void MeasureOther(const LossView& view, const double* x, const double* y, std::size_t n,
+                  std::uint64_t index, LossState* loss) {
+  for (std::size_t i = 0; i < n; i += kBlock) {
+    MeasureBlock(From(view, i), x + i, y + i, std::min(n - i, kBlock), index + i, loss);
+  }
+}
+
+// Runs whose sources and results are of a type: float for the pairs of IsFloat32Loss, else double.
+template <class Value> class MeasuredRun {
  public:
-  Float32Run(const Bound& bound, const Job& job, BlockBuffers* buffers)
+  MeasuredRun(const Bound& bound, const Job& job, BlockBuffers* buffers)
       : bound_(bound),
         job_(job),
         buffers_(buffers),
-        x_stage_(StageOf(*bound.from)),
-        y_stage_(StageOf(*bound.to)),
-        x_standing_(StandingOf(*bound.from)),
+        x_stage_(kFloat32 ? Float32Stage(*bound.from) : bound.source_value),
+        y_stage_(kFloat32 ? Float32Stage(*bound.to) : bound.result_value),
+        x_standing_(SubtractsIntegers(*bound.from, *bound.to) ? Standing::kInt64
+                                                              : StandingOf(*bound.from)),
         y_standing_(StandingOf(*bound.to)),
         pair_(*bound.from, *bound.to, job.loss->params),
         source_codes_(*bound.from),
@@ -241,24 +249,29 @@ class Float32Run {
       const auto n = static_cast<std::size_t>(
           whole ? std::min<std::uint64_t>(left / kBlock, kStretchBlocks) * kBlock
                 : std::min(left, kBlock - in_block));
-      RunStretch(i, n, whole);
+      RunStretch(i, n, whole && has_lanes_);
       i += n;
     }
   }
 
  private:
-  // How a type's numbers are loaded: float32 and 16-bit floats from their codes.
-  enum class Standing { kFloat32, kBfloat16, kFloat16, kOther };
+  static constexpr bool kFloat32 = std::is_same_v<Value, float>;
+
+  // How a type's numbers are loaded: floating ones from their codes.
+  enum class Standing { kInt64, kFloat64, kFloat32, kBfloat16, kFloat16, kOther };
+  using AsValues = std::conditional_t<kFloat32, AsFloat32, AsFloat64>;
+  static constexpr Standing kAsValues = kFloat32 ? Standing::kFloat32 : Standing::kFloat64;
   static Standing StandingOf(const TypeInfo& row) {
     switch (row.type) {
-      case DataType::kFloat32: return Standing::kFloat32;
-      case DataType::kBfloat16: return Standing::kBfloat16;
+      case DataType::kFloat64: return Standing::kFloat64;
+      case DataType::kFloat32: return kFloat32 ? Standing::kFloat32 : Standing::kOther;
+      case DataType::kBfloat16: return kFloat32 ? Standing::kBfloat16 : Standing::kOther;
       // Without an instruction for it Highway makes numbers of Inf and NaN.
       case DataType::kFloat16: return kConvertsHalves ? Standing::kFloat16 : Standing::kOther;
       default: return Standing::kOther;
     }
   }
-  static constexpr bool kConvertsHalves = !HWY_ARCH_X86 || TENSORCAST_AVX2;
+  static constexpr bool kConvertsHalves = kFloat32 && (!HWY_ARCH_X86 || TENSORCAST_AVX2);
 
   // Elements that are measured together: the tensor's from `index` on, `view`'s from its first.
   struct Stretch {
@@ -269,7 +282,7 @@ class Float32Run {
     std::size_t at;                      // where their values stand in the rooms
   };
 
-  Stage StageOf(const TypeInfo& row) const {
+  Stage Float32Stage(const TypeInfo& row) const {
     return bound_.kernels->decode_f32[static_cast<std::size_t>(detail::RowIndex(row.type))];
   }
   static std::size_t CarrierOf(const TypeInfo& row) {
@@ -300,44 +313,64 @@ class Float32Run {
         0};
     Ahead ahead = AheadOf(bound_, job_, i, kStretch);
     if (whole && others_ == 0) {
-      Measure(stretch, &ahead);
+      const bool any = Measure(stretch, &ahead);
+      if (!any) others_ = rest_;
+      rest_ = any ? kLeastRest : std::min(2 * rest_, kMostRest);
     } else {
-      MeasureAny32(view, Sources(stretch), Results(stretch), n, stretch.index, job_.loss);
+      MeasureOther(view, Sources(stretch), Results(stretch), n, stretch.index, job_.loss);
       if (others_ != 0) --others_;
     }
-    ahead.AskForAll();
+    ahead.AskForAll<Value>();
   }
 
-  const float* Sources(const Stretch& stretch) {
+  const Value* Sources(const Stretch& stretch) {
     return Values(x_stage_, stretch.x_codes, stretch.n, bound_.args, true, x_room_ + stretch.at);
   }
-  const float* Results(const Stretch& stretch) {
+  const Value* Results(const Stretch& stretch) {
     return Values(y_stage_, stretch.y_codes, stretch.n, bound_.args, true, y_room_ + stretch.at);
   }
 
+  static const std::byte* Bytes(const Value* values) {
+    return reinterpret_cast<const std::byte*>(values);
+  }
   // Calls with how sources or results stand and with their codes, or else their values.
   template <class MakeValues, class Work>
   static auto WithCodes(Standing standing, const std::byte* codes, const MakeValues& values,
                         const Work& work) {
-    switch (standing) {
-      case Standing::kBfloat16: return work(AsBfloat16(), codes);
-      case Standing::kFloat16: return work(AsFloat16(), codes);
-      case Standing::kFloat32: return work(AsFloat32(), codes);
-      case Standing::kOther: break;
+    if constexpr (kFloat32) {
+      if (standing == Standing::kBfloat16) return work(AsBfloat16(), codes);
+      if (standing == Standing::kFloat16) return work(AsFloat16(), codes);
     }
-    return work(AsFloat32(), reinterpret_cast<const std::byte*>(values()));
+    return work(AsValues(), standing == kAsValues ? codes : Bytes(values()));
   }
   template <class Work> auto WithSources(const Stretch& stretch, const Work& work) {
+#if TENSORCAST_AVX512
+    if constexpr (!kFloat32) {
+      if (x_standing_ == Standing::kInt64) return work(AsInt64(), stretch.x_codes);
+    }
+#endif
     return WithCodes(
         x_standing_, stretch.x_codes, [&] { return Sources(stretch); }, work);
   }
   template <class Work> auto WithResults(const Stretch& stretch, const Work& work) {
+    if constexpr (!kFloat32) {
+      if (FitsFloat32(*bound_.to)) {
+        const float* const y =
+            Values(Float32Stage(*bound_.to), stretch.y_codes, stretch.n, bound_.args, true,
+                   reinterpret_cast<float*>(y_room_ + stretch.at));
+        return work(WidenedFloat32(), reinterpret_cast<const std::byte*>(y));
+      }
+    }
     return WithCodes(
         y_standing_, stretch.y_codes, [&] { return Results(stretch); }, work);
   }
 
-  bool IsOrdinary(const Stretch& stretch, const Found32& found) {
+  bool IsOrdinary(const Stretch& stretch, const FoundInBlocks& found, const StretchSums& squares) {
     if (!pair_.IsOrdinary(found.largest)) return false;
+    for (std::size_t block = 0; !kFloat32 && block < stretch.n / kBlock; ++block) {
+      // The largest of numbers may not say that one is NaN.
+      if (!(FoldSums(squares.of[block]) <= std::numeric_limits<double>::max())) return false;
+    }
     return pair_.is_signed() ||
            !WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
              return HasNegative<Source>(x, stretch.n);
@@ -349,43 +382,64 @@ class Float32Run {
     const std::size_t n = stretch.n;
     StretchSums squares, errors;
     LossStretch lost = job_.loss->StretchFrom(stretch.index);
-    Found32 found;
+    FoundInBlocks found;
+    // A meter that was merged may know errors of another type's numbers.
+    bool is_narrow = job_.loss->from == bound_.from->type &&
+                     (kFloat32 ? pair_.is_narrow()
+                               : bound_.from->is_integer() && job_.loss->amax < kEndOfNarrow);
+    // Where nothing is lost the results say what the sources are.
+    const bool by_results = pair_.loses_nothing() && x_standing_ != kAsValues &&
+                            (y_standing_ == kAsValues || x_standing_ == Standing::kOther);
+    const auto with_numbers = [&](const auto& work) {
+      return by_results ? WithResults(stretch, work) : WithSources(stretch, work);
+    };
     if (pair_.loses_nothing()) {
-      const auto sum = [&]<class Numbers>(Numbers, const std::byte* codes) {
-        return WithSmallest<Numbers>(SumSquares<Numbers>(codes, n, ahead, &squares), codes, n);
-      };
-      // The results say what the sources are.
-      const bool by_results =
-          x_standing_ != Standing::kFloat32 &&
-          (y_standing_ == Standing::kFloat32 || x_standing_ == Standing::kOther);
-      found = by_results ? WithResults(stretch, sum) : WithSources(stretch, sum);
+      found = with_numbers([&]<class Numbers>(Numbers, const std::byte* codes) {
+        return SumSquares<Numbers>(codes, n, ahead, &squares);
+      });
     } else {
-      const float filter = RelativeFilter(lost.max_rel_error, pair_.is_narrow());
+      const Value filter = RelativeFilter(hn::ScalableTag<Value>(), lost.max_rel_error, is_narrow);
       found = WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
         return WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
-          const auto sum =
-              few_ ? SumErrors<true, Source, Result> : SumErrors<false, Source, Result>;
-          return WithSmallest<Source>(sum(x, y, n, filter, ahead, &squares, &errors), x, n);
+          // A 16-bit float that is cast to itself loses nothing: no lanes are made for it.
+          constexpr bool kIsCopy = std::is_same_v<Source, Result> && kIsHalf<Source>;
+          using Some = std::conditional_t<kIsCopy, AsFloat32, Result>;
+          constexpr bool kMayBeFew = !std::is_same_v<Result, AsFloat64>;
+          const auto sum = kMayBeFew && few_ ? SumErrors<kMayBeFew, Source, Some>
+                                             : SumErrors<false, Source, Some>;
+          return sum(x, y, n, filter, ahead, &squares, &errors);
         });
       });
       few_ = found.inexact < n / kFewOf;
+      if (!kFloat32 && is_narrow && found.largest >= kEndOfNarrow) {
+        is_narrow = false;
+        found.relative_may_grow = true;
+      }
     }
-    if (!IsOrdinary(stretch, found)) {
-      return MeasureOthers(stretch, ahead);
-    }
+    if (!IsOrdinary(stretch, found, squares)) return MeasureOthers(stretch, ahead);
+    found.smallest = found.least != 0
+                         ? found.least
+                         : with_numbers([&]<class Numbers>(Numbers, const std::byte* codes) {
+                             return SmallestNonzero<Numbers>(codes, n);
+                           });
     const LowCounts low = CountLow(stretch, found);
     lost.finite = lost.compared = n;
     lost.compared_nonzero = n - low.source_zeros;
     // The filter may underflow where the numbers are very small.
     const bool is_tiny =
-        found.inexact != 0 && (pair_.is_narrow() || !kFused) && found.smallest < kTiny;
+        found.inexact != 0 && (is_narrow || !kFused) && found.smallest < kTiny<Value>;
     if (found.relative_may_grow || is_tiny || found.error > lost.max_abs_error ||
         lost.max_rel_error < 0) {
-      WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
-        WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
-          TakeMaxima<Source, Result>(x, y, n, found.error, pair_.is_narrow(), is_tiny, &lost);
-        });
-      });
+      // Seldom, so that values do for codes, but where integers are subtracted.
+      const std::byte* const y = Bytes(Results(stretch));
+      const auto take = [&]<class Source>(Source, const std::byte* x) {
+        TakeMaxima<Source, AsValues>(x, y, n, found.error, is_narrow, is_tiny, &lost);
+      };
+      if constexpr (kFloat32) {
+        take(AsValues(), Bytes(Sources(stretch)));
+      } else {
+        WithSources(stretch, take);
+      }
     }
     const auto counts = [&lost](Loss loss) -> std::uint64_t& {
       return lost.counts[static_cast<std::size_t>(loss)];
@@ -395,15 +449,15 @@ class Float32Run {
     counts(Loss::kRounded) = found.inexact - counts(Loss::kToZero);
     counts(Loss::kToSubnormal) = low.low - low.zeros;
     counts(Loss::kZeroSignLost) = low.lost_signs;
-    lost.amax = ValueOfBits(found.largest);
-    lost.smallest_nonzero = ValueOfBits(found.smallest);
+    lost.amax = found.largest;
+    lost.smallest_nonzero = found.smallest;
     for (std::size_t block = 0; block < n / kBlock; ++block) {
       std::copy_n(squares.of[block], kLossSums, lost.squares);
       std::copy_n(errors.of[block], kLossSums, lost.errors);
       lost.EndBlock();
     }
     // Values are looked at for the examples of kinds alone: those of the maxima are known.
-    const float *x = nullptr, *y = nullptr;
+    const Value *x = nullptr, *y = nullptr;
     if (GivesKind(lost, stretch.index)) {
       x = Sources(stretch);
       y = Results(stretch);
@@ -426,7 +480,7 @@ class Float32Run {
   // Each block by itself, and one that is not ordinary by other lanes.
   bool MeasureOthers(const Stretch& stretch, Ahead* ahead) {
     if (stretch.n == kBlock) {
-      MeasureAny32(stretch.view, Sources(stretch), Results(stretch), stretch.n, stretch.index,
+      MeasureOther(stretch.view, Sources(stretch), Results(stretch), stretch.n, stretch.index,
                    job_.loss);
       return false;
     }
@@ -440,11 +494,10 @@ class Float32Run {
                              k};
       any = Measure(block, ahead) || any;
     }
-    if (!any) others_ = kRest;
     return any;
   }
 
-  LowCounts CountLow(const Stretch& stretch, const Found32& found) const {
+  LowCounts CountLow(const Stretch& stretch, const FoundInBlocks& found) const {
     LowCounts counts;
     if (!pair_.MayBeLow(found.least)) return counts;
     if (found.least == 0) {
@@ -465,44 +518,28 @@ class Float32Run {
 
   // Elements of which one at most differs where few do: a branch is not foretold then.
   static constexpr std::size_t kFewOf = 128;
-  static constexpr unsigned kRest = 7;
+  // Integers whose relative errors are told apart by doubles with room to spare.
+  static constexpr double kEndOfNarrow = 0x1p24;
+  static constexpr unsigned kLeastRest = 7, kMostRest = 56;
 
   const Bound& bound_;
   const Job& job_;
   BlockBuffers* const buffers_;
   const Stage x_stage_, y_stage_;
   const Standing x_standing_, y_standing_;
-  const Float32Pair pair_;
+  const OrdinaryPair pair_;
   const CodesOf source_codes_, result_codes_;
+  // A result is no more than its source, and a zero's is one.
+  const bool has_lanes_ = bound_.to->has_zero && bound_.to->type_class != TypeClass::kBool;
   unsigned others_ = 0;  // stretches left that are taken for like one without an ordinary block
-  bool few_ = true;      // results of the last stretch that differ from their sources
-  alignas(64) float x_room_[kStretch];
-  alignas(64) float y_room_[kStretch];
+  unsigned rest_ = kLeastRest;  // how many they will be
+  bool few_ = true;             // results of the last stretch that differ from their sources
+  alignas(64) Value x_room_[kStretch];
+  alignas(64) Value y_room_[kStretch];
   alignas(64) std::byte unpacked_[kStretch];
   alignas(64) std::byte to_pack_[kStretch];
-  alignas(64) std::byte kept_[kStretch * 4 + 8];
+  alignas(64) std::byte kept_[kStretch * sizeof(Value) + 8];
 };
-
-void RunMeasured64(const Bound& bound, const Job& job, BlockBuffers* buffers) {
-  alignas(64) double x_room[kBlock];
-  alignas(64) double y_room[kBlock];
-  alignas(64) std::byte kept[kBlock * 8 + 8];
-  std::uint64_t i = 0;
-  while (i < job.n) {
-    const std::uint64_t index = job.loss_index + i;
-    const auto n =
-        static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kBlock - index % kBlock));
-    const std::byte* codes = SourceCodes(bound, job, i, n, buffers);
-    const LossView view = MakeView(bound, job, i, n, kept);
-    const bool stay = view.source != kept;  // the source is not overwritten
-    const double* const x = Values(bound.source_value, codes, n, bound.args, stay, x_room);
-    const std::byte* results = CastMeasured(bound, job, codes, i, n, !stay, buffers);
-    AheadOf(bound, job, i, kBlock).AskForAll();
-    const double* const y = Values(bound.result_value, results, n, bound.args, true, y_room);
-    MeasureBlock(view, x, y, n, index, job.loss);
-    i += n;
-  }
-}
 
 // Whole blocks of a source of at most eight bits, not in place.
 void RunMeasuredCodes(const Bound& bound, const Job& job, const CodeLoss& table,
@@ -517,7 +554,7 @@ void RunMeasuredCodes(const Bound& bound, const Job& job, const CodeLoss& table,
       const std::byte* const block = SourceCodes(bound, job, i + k, kBlock, buffers);
       CastMeasured(bound, job, block, i + k, kBlock, false, buffers);
       if (bound.unpack != nullptr) std::memcpy(unpacked + k, block, kBlock);
-      AheadOf(bound, job, i + k, kBlock).AskForAll();
+      AheadOf(bound, job, i + k, kBlock).AskForAll<float>();
     }
     const LossView view = {bound.from,           bound.to,        job.source,
                            job.source_first + i, job.destination, job.destination_first + i};
@@ -545,9 +582,9 @@ void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     if (table != nullptr) {
       RunMeasuredCodes(bound, part, *table, buffers);
     } else if (IsFloat32Loss(*bound.from, *bound.to)) {
-      Float32Run(bound, part, buffers).Run();
+      MeasuredRun<float>(bound, part, buffers).Run();
     } else {
-      RunMeasured64(bound, part, buffers);
+      MeasuredRun<double>(bound, part, buffers).Run();
     }
   };
   const std::uint64_t head = (kBlock - job.loss_index % kBlock) % kBlock;

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,11 +17,15 @@
 namespace tensorcast::testing {
 namespace {
 
-constexpr DataType kStretchSources[] = {DataType::kFloat32, DataType::kBfloat16,
-                                        DataType::kFloat16};
+constexpr DataType kStretchSources[] = {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16,
+                                        DataType::kFloat64};
 constexpr DataType kStretchResults[] = {
     DataType::kFloat32,        DataType::kBfloat16,   DataType::kFloat16, DataType::kFloat8E4M3FN,
     DataType::kFloat8E5M2FNUZ, DataType::kFloat4E2M1, DataType::kInt8,    DataType::kUint8};
+
+// What float64 and integers of 32 and 64 bits are measured to in float64 lanes beside these.
+constexpr DataType kWideResults[] = {DataType::kFloat64, DataType::kInt32,      DataType::kInt64,
+                                     DataType::kUint64,  DataType::kFloat8E8M0, DataType::kBool};
 
 void ExpectLossOfEverySize(const TypeInfo& from) {
   for (const DataType to : kStretchResults) {
@@ -72,6 +78,7 @@ std::vector<std::uint64_t> KindsOfBlocks(const TypeInfo& from, std::mt19937_64& 
     kOneLow,
     kSmall,
     kTiny,
+    kLeast,
     kZeros,
     kOneNan,
     kOneInfinity,
@@ -94,6 +101,7 @@ std::vector<std::uint64_t> KindsOfBlocks(const TypeInfo& from, std::mt19937_64& 
       if (kind == kOnes) code = NumberOf(from, spread / 4, 0) | (any & sign);
       if (kind == kSmall) code = NumberOf(from, -24 + spread / 2, any);
       if (kind == kTiny) code = NumberOf(from, -126 + spread, any);
+      if (kind == kLeast) code = NumberOf(from, -from.bias + spread / 4, any);
       if (kind == kZeros && any % 3 != 0) code = any & sign;
       if (kind == kPositive) code &= ~sign;
       codes.push_back(code);
@@ -109,16 +117,75 @@ std::vector<std::uint64_t> KindsOfBlocks(const TypeInfo& from, std::mt19937_64& 
   return codes;
 }
 
-TEST_P(LossStretches, KindsOfBlocksInAnyOrder) {
-  const TypeInfo& from = *FindType(GetParam());
+// Integers of 32 and 64 bits, in the same way.
+std::vector<std::uint64_t> KindsOfIntegers(const TypeInfo& from, std::mt19937_64& random) {
+  enum { kFew, kTokens, kExact, kBelowWide, kOneWide, kAny, kZeros, kEnds, kPositive, kKinds };
+  std::vector<int> kinds;
+  for (int kind = 0; kind < 2 * kKinds; ++kind) kinds.push_back(kind % kKinds);
+  std::ranges::shuffle(kinds, random);
+  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - from.bits);
+  std::vector<std::uint64_t> codes;
+  for (const int kind : kinds) {
+    const std::size_t begin = codes.size();
+    for (std::size_t i = 0; i < 1024; ++i) {
+      const std::uint64_t any = random();
+      const auto of_bits = [&](int bits) {
+        const std::uint64_t magnitude = any >> 1 & ((std::uint64_t{1} << bits) - 1);
+        return from.has_sign && any % 2 != 0 ? 0 - magnitude : magnitude;
+      };
+      std::uint64_t code = of_bits(7);
+      if (kind == kTokens) code = any % 128000;
+      if (kind == kExact) code = of_bits(11) << 30;
+      if (kind == kBelowWide || kind == kOneWide) code = of_bits(53);
+      if (kind == kAny) code = any;
+      if (kind == kZeros && any % 3 != 0) code = 0;
+      if (kind == kEnds) code = (std::uint64_t{any % 4} << (from.bits - 2)) + of_bits(9);
+      if (kind == kPositive) code = any >> (65 - from.bits + static_cast<int>(any % 40));
+      codes.push_back(code & mask);
+    }
+    if (kind == kOneWide) codes[begin + random() % 1024] = random() & mask;
+  }
+  codes.resize(codes.size() - random() % 1500);
+  return codes;
+}
+
+// A type's blocks in a few orders, cast to each of some types.
+template <class Codes>
+void ExpectLossInAnyOrder(const TypeInfo& from, std::span<const DataType> results,
+                          const Codes& codes) {
   std::mt19937_64 random(18);
-  for (const DataType to : kStretchResults) {
+  for (const DataType to : results) {
     for (int order = 0; order < (Sampled() ? 1 : 3); ++order) {
-      const Tensor source = MakeTensor(from.type, KindsOfBlocks(from, random));
-      ExpectLossOnEveryTarget(source, to, {});
+      ExpectLossOnEveryTarget(MakeTensor(from.type, codes(from, random)), to, {});
       if (::testing::Test::HasFailure()) return;
     }
   }
+}
+
+TEST_P(LossStretches, KindsOfBlocksInAnyOrder) {
+  const TypeInfo& from = *FindType(GetParam());
+  ExpectLossInAnyOrder(from, kStretchResults, KindsOfBlocks);
+  if (from.bits == 64) ExpectLossInAnyOrder(from, kWideResults, KindsOfBlocks);
+}
+
+TEST(LossOfIntegers, KindsOfBlocksInAnyOrder) {
+  for (const DataType type :
+       {DataType::kInt32, DataType::kUint32, DataType::kInt64, DataType::kUint64}) {
+    ExpectLossInAnyOrder(*FindType(type), kStretchResults, KindsOfIntegers);
+    ExpectLossInAnyOrder(*FindType(type), kWideResults, KindsOfIntegers);
+  }
+}
+
+// Relative errors of 0.887, then of 1 where their products with a known error are subnormal: of
+// whole stretches, and of runs within a block.
+TEST(LossOfTinyNumbers, LargestRelativeError) {
+  const auto of = [](std::ptrdiff_t first, std::size_t size) {
+    std::vector<std::uint64_t> codes(size, 3);
+    std::fill_n(codes.begin(), first, std::bit_cast<std::uint64_t>(0.53 * 0x1p-9));
+    ExpectLossOnEveryTarget(MakeTensor(DataType::kFloat64, codes), DataType::kFloat8E4M3FN, {});
+  };
+  of(2048, 4096);
+  of(512, 1000);
 }
 
 INSTANTIATE_TEST_SUITE_P(From, LossStretches, ::testing::ValuesIn(kStretchSources),
