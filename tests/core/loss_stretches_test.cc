@@ -140,7 +140,7 @@ std::vector<std::uint64_t> KindsOfIntegers(const TypeInfo& from, std::mt19937_64
       if (kind == kAny) code = any;
       if (kind == kZeros && any % 3 != 0) code = 0;
       if (kind == kEnds) code = (std::uint64_t{any % 4} << (from.bits - 2)) + of_bits(9);
-      if (kind == kPositive) code = any >> (65 - from.bits + static_cast<int>(any % 40));
+      if (kind == kPositive) code = any >> (65 - from.bits + static_cast<int>(any % 30));
       codes.push_back(code & mask);
     }
     if (kind == kOneWide) codes[begin + random() % 1024] = random() & mask;
