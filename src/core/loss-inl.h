@@ -133,7 +133,7 @@ inline constexpr bool kFused = TENSORCAST_AVX2;
 struct LossLanes {
   hn::Vec<DF64> squares, errors, max_error, amax, smallest;
   double max_relative;
-  hn::Vec<DF64> known;  // the same, but less than any error other than zero where there is none
+  hn::Vec<DF64> known;  // the same; where there is none, less than integers' least, 2^-64
 
   explicit LossLanes(double maximum)
       : squares(hn::Zero(DF64())),
@@ -145,7 +145,7 @@ struct LossLanes {
   }
   HWY_INLINE void SetRelative(double maximum) {
     max_relative = maximum;
-    known = hn::Set(DF64(), maximum > 0 ? maximum : 0x1p-60);
+    known = hn::Set(DF64(), maximum > 0 ? maximum : 0x1p-70);
   }
   // Where the relative error may be larger. A quotient that is larger when rounded is larger: the
   // error is then above the exact product, and no less than the rounded one.

@@ -4,9 +4,11 @@
 #ifndef TENSORCAST_SRC_CORE_LOSS_H_
 #define TENSORCAST_SRC_CORE_LOSS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 #include "core/exact_sum.h"
 #include "core/route.h"
@@ -170,8 +172,11 @@ struct LossState : LossReport {
   void GrowRange(double largest, double smallest);
 
  private:
-  // By more than the lanes' filters round (loss_blocks-inl.h).
-  static double ALittleLess(double error) { return error > 0x1p-900 ? error * (1 - 0x1p-20) : -1; }
+  // By more than the lanes' filters round (loss_blocks-inl.h); of Inf, too.
+  static double ALittleLess(double error) {
+    if (!(error > 0x1p-900)) return -1;
+    return std::min(error, std::numeric_limits<double>::max()) * (1 - 0x1p-20);
+  }
   void Advance(std::size_t n, std::uint64_t index);
 };
 

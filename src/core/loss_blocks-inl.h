@@ -53,7 +53,7 @@ class OrdinaryPair {
     }
   }
 
-  // Whether a sign says nothing of what is ordinary: no negative is elsewhere.
+  // Whether negative numbers may be ordinary; elsewhere none is.
   bool is_signed() const { return has_sign_ || loses_nothing_; }
   bool loses_nothing() const { return loses_nothing_; }
   // Of at most 11 digits.
@@ -121,8 +121,8 @@ struct AsFloat64 : ByValue {
   }
 };
 #if TENSORCAST_AVX512
-// Differences are of integers, exact before they become doubles. Results are integers, too, and
-// what becomes of 2^63, its negative, is the same modulo 2^64.
+// Differences are of integers, exact before they become doubles. Ordinary results are integers,
+// too, and what becomes of 2^63, its negative, is the same modulo 2^64.
 struct AsInt64 {
   using D = DF64;
   static HWY_INLINE hn::Vec<DF64> Load(const std::byte* codes, std::size_t i) {
@@ -307,7 +307,9 @@ FoundInBlocks SumSquares(const std::byte* x_codes, std::size_t n, Ahead* ahead,
 // than 1, which is what zeros give.
 inline float RelativeFilter(DF32, double known, bool is_narrow) {
   if (known < 0) return -1;
-  if (is_narrow) {
+  // That of what became the range's end may have more than 11 digits, and lie between 1 and all
+  // others.
+  if (is_narrow && known < 1 - 0x1p-9) {
     const auto nearest = static_cast<float>(known);
     // Quotients of 11 digits that differ do so by 2^-22 of themselves: a larger one is above the
     // next float, whose product with the divisor is above the dividend whatever its rounding.
@@ -319,7 +321,8 @@ inline float RelativeFilter(DF32, double known, bool is_narrow) {
 }
 inline double RelativeFilter(DF64, double known, bool is_narrow) {
   if (known >= 1) return 1;
-  // Those of integers below 2^24 differ by 2^-49: so many have the largest error that it counts.
+  // Those of integers below 2^24 differ by 2^-49. Many elements have exactly the largest one, and
+  // are not to be looked at again.
   if (is_narrow && known >= 0) return std::nextafter(known, 1.0);
   // A quotient that is larger when rounded is larger, and so is the error than the exact product.
   if (known < 0 || kFused) return known;

@@ -124,9 +124,11 @@ void FindMaxima(const double* x, const double* y, const double* errors, std::siz
 // As MeasureBlock, for 64-bit integers that doubles may not hold; false where lanes cannot.
 bool MeasureWide(const LossView& view, const double* x, const double* y, std::size_t n,
                  std::uint64_t index, LossState* loss) {
-  const bool doubles_hold_results = view.to->bits < 64 ? view.to->has_zero : view.to->is_float();
-  if (view.from->bits != 64 || !view.from->is_integer() || !doubles_hold_results ||
-      index % kLossSums != 0 || n % kLossSums != 0) {
+  // Results that doubles hold and that are whole numbers, float6e2m3's limit of 7.5 not being one.
+  const bool are_whole = (view.to->bits < 64 ? view.to->has_zero : view.to->is_float()) &&
+                         detail::NumbersOf(*view.to).greatest_exponent >= 0;
+  if (view.from->bits != 64 || !view.from->is_integer() || !are_whole || index % kLossSums != 0 ||
+      n % kLossSums != 0) {
     return false;
   }
   alignas(64) double errors[kBlock];
@@ -203,7 +205,7 @@ void Widen(const float* values, std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i) out[i] = values[i];
 }
 
-// Elements that are taken for ordinary, or not, together where not all of a block are.
+// Elements that are widened at a time.
 constexpr std::size_t kOtherRun = 256;
 
 // As MeasureBlock, of elements that may be any: whole blocks, or part of one.
@@ -323,11 +325,17 @@ template <class Value> class MeasuredRun {
     ahead.AskForAll<Value>();
   }
 
+  // Places in a room, which has doubles or float32 by turns.
+  template <class T> static T* In(std::byte* room, std::size_t at) {
+    return reinterpret_cast<T*>(room) + at;
+  }
   const Value* Sources(const Stretch& stretch) {
-    return Values(x_stage_, stretch.x_codes, stretch.n, bound_.args, true, x_room_ + stretch.at);
+    return Values(x_stage_, stretch.x_codes, stretch.n, bound_.args, true,
+                  In<Value>(x_room_, stretch.at));
   }
   const Value* Results(const Stretch& stretch) {
-    return Values(y_stage_, stretch.y_codes, stretch.n, bound_.args, true, y_room_ + stretch.at);
+    return Values(y_stage_, stretch.y_codes, stretch.n, bound_.args, true,
+                  In<Value>(y_room_, stretch.at));
   }
 
   static const std::byte* Bytes(const Value* values) {
@@ -355,9 +363,8 @@ template <class Value> class MeasuredRun {
   template <class Work> auto WithResults(const Stretch& stretch, const Work& work) {
     if constexpr (!kFloat32) {
       if (FitsFloat32(*bound_.to)) {
-        const float* const y =
-            Values(Float32Stage(*bound_.to), stretch.y_codes, stretch.n, bound_.args, true,
-                   reinterpret_cast<float*>(y_room_ + stretch.at));
+        const float* const y = Values(Float32Stage(*bound_.to), stretch.y_codes, stretch.n,
+                                      bound_.args, true, In<float>(y_room_, stretch.at));
         return work(WidenedFloat32(), reinterpret_cast<const std::byte*>(y));
       }
     }
@@ -529,13 +536,13 @@ template <class Value> class MeasuredRun {
   const Standing x_standing_, y_standing_;
   const OrdinaryPair pair_;
   const CodesOf source_codes_, result_codes_;
-  // A result is no more than its source, and a zero's is one.
+  // An error is no more than its source, and what a zero becomes is one.
   const bool has_lanes_ = bound_.to->has_zero && bound_.to->type_class != TypeClass::kBool;
-  unsigned others_ = 0;  // stretches left that are taken for like one without an ordinary block
+  unsigned others_ = 0;  // stretches left, after one without an ordinary block, that go other ways
   unsigned rest_ = kLeastRest;  // how many they will be
   bool few_ = true;             // results of the last stretch that differ from their sources
-  alignas(64) Value x_room_[kStretch];
-  alignas(64) Value y_room_[kStretch];
+  alignas(64) std::byte x_room_[kStretch * sizeof(Value)];
+  alignas(64) std::byte y_room_[kStretch * sizeof(Value)];
   alignas(64) std::byte unpacked_[kStretch];
   alignas(64) std::byte to_pack_[kStretch];
   alignas(64) std::byte kept_[kStretch * sizeof(Value) + 8];

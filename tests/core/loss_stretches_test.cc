@@ -188,6 +188,60 @@ TEST(LossOfTinyNumbers, LargestRelativeError) {
   of(512, 1000);
 }
 
+// The least relative error that there is: of 64-bit integers beside doubles.
+TEST(LossOfIntegers, LeastRelativeError) {
+  const auto of = [](DataType from, std::uint64_t code) {
+    for (const std::size_t size : {1000, 1024, 4096}) {
+      ExpectLossOnEveryTarget(MakeTensor(from, std::vector(size, code)), DataType::kFloat64, {});
+    }
+  };
+  of(DataType::kUint64, (1ull << 63) + 1);
+  of(DataType::kInt64, (1ull << 63) - 1);
+  of(DataType::kInt64, (1ull << 62) + 1);
+}
+
+// A limit that is no integer, beside integers that doubles do not hold.
+TEST(LossOfIntegers, LimitThatIsNoInteger) {
+  for (const DataType from : {DataType::kInt64, DataType::kUint64}) {
+    std::vector<std::uint64_t> codes(1024, 100);
+    codes[700] = 1ull << 53;
+    ExpectLossOnEveryTarget(MakeTensor(from, codes), DataType::kFloat6E2M3, {});
+  }
+}
+
+// An outlier becomes a limit and loses nearly all; what later becomes zero loses more.
+TEST(LossOfOutliers, LargestRelativeError) {
+  const auto to = [](DataType type, std::uint64_t outlier, const CastOptions& options) {
+    std::vector<std::uint64_t> codes(8192, 0x3F80);  // bfloat16
+    codes[5] = outlier;
+    std::fill(codes.begin() + 2048, codes.end(), 0x2000);
+    ExpectLossOnEveryTarget(MakeTensor(DataType::kBfloat16, codes), type, options);
+  };
+  to(DataType::kFloat8E4M3FN, 0x5360, {});
+  to(DataType::kFloat4E2M1, 0x5F00, {});
+  to(DataType::kInt8, 0x5F00, {.integer_overflow = IntegerOverflow::kSaturate});
+}
+
+// The first of the elements that lose infinitely much, though the run that begins the tensor came
+// after the other.
+TEST(LossOfTinyNumbers, FirstOfInfiniteErrors) {
+  constexpr std::uint64_t kHalf = std::bit_cast<std::uint64_t>(0.5);
+  std::vector<std::uint64_t> codes(4096, kHalf);
+  codes[2048 + 5] = 1;
+  const Tensor source = MakeTensor(DataType::kFloat64, codes);
+  for (const Target target : Targets()) {
+    const ForcedPlan plan(DataType::kFloat64, DataType::kBool, {}, target);
+    LossMeter meter(DataType::kFloat64, DataType::kBool);
+    std::vector<std::byte> result(4096);
+    for (const std::uint64_t first : {2048, 0}) {
+      RunMeasured(plan, source, result, first, 2048, &meter);
+    }
+    const LossReport report = meter.Report();
+    EXPECT_EQ(report.max_rel_example.index, 2053u) << plan.Name();
+    EXPECT_EQ(report.max_rel_example.source_code, 1u) << plan.Name();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(From, LossStretches, ::testing::ValuesIn(kStretchSources),
                          TypeParameterName);
 
