@@ -278,7 +278,7 @@ def test_the_driver_ends(checkpoint, faults, cluster, number):
         said, _ = driver.communicate(timeout=60)
     workers = {int(process) for _, process, _ in log(faults)}
     if number == signal.SIGINT:
-        assert said.endswith("interrupted\n")  # Ray says that nodes went, too
+        assert "interrupted" in said.splitlines()  # Ray says that nodes went, before and after it
         assert left_in(folder) == ["in", "whole"]
     else:
         assert len(left_in(folder)) == 3 and not (folder / "out").exists()
