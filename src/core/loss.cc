@@ -161,14 +161,22 @@ bool IsBeside(Loss kind, double x, double y, const LossParams& params) {
   }
 }
 
+// What is found in elements that begin before the known example may stand behind it, where some are
+// measured twice.
+void KeepFirst(const LossExample& found, LossExample* known) {
+  if (found.index < known->index) *known = found;
+}
+
 // Takes a maximum that is found at `index` or behind it, where it is larger than the known one, or
 // as large and before it; `example` gives its element.
 template <class Example>
 void TakeLarger(double found, std::uint64_t index, double* known, LossExample* known_example,
                 const Example& example) {
-  if (found > *known || (found == *known && index < known_example->index)) {
+  if (found > *known) {
     *known = found;
     *known_example = example();
+  } else if (found == *known && index < known_example->index) {
+    KeepFirst(example(), known_example);
   }
 }
 
@@ -387,7 +395,10 @@ void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, co
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (stretch.counts[kind] == 0) continue;
     if (counts[kind] == 0 || index < first[kind].index) {
-      first[kind] = first_where([&](std::size_t k) { return is_kind(static_cast<Loss>(kind), k); });
+      const LossExample found =
+          first_where([&](std::size_t k) { return is_kind(static_cast<Loss>(kind), k); });
+      if (counts[kind] == 0) first[kind] = found;
+      KeepFirst(found, &first[kind]);
     }
     counts[kind] += stretch.counts[kind];
   }

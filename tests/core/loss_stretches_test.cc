@@ -242,6 +242,29 @@ TEST(LossOfTinyNumbers, FirstOfInfiniteErrors) {
   }
 }
 
+// Elements that are measured twice: what is found later, though in a run that begins before, is no
+// earlier example.
+TEST(LossMeasuredTwice, ExamplesAreTheFirst) {
+  static constexpr auto kOne = std::bit_cast<std::uint64_t>(1.0);
+  const auto with_error_at = [](std::size_t at) {
+    std::vector<std::uint64_t> codes(4096, kOne);
+    codes[at] = kOne + 1;
+    return MakeTensor(DataType::kFloat64, codes);
+  };
+  for (const Target target : Targets()) {
+    const ForcedPlan plan(DataType::kFloat64, DataType::kFloat32, {}, target);
+    LossMeter meter(DataType::kFloat64, DataType::kFloat32);
+    std::vector<std::byte> result(4 * 4096);
+    for (const std::size_t at : {5, 700}) {
+      RunMeasured(plan, with_error_at(at), result, 0, 4096, &meter);
+    }
+    const LossReport report = meter.Report();
+    EXPECT_EQ(report.first[static_cast<std::size_t>(Loss::kRounded)].index, 5u) << plan.Name();
+    EXPECT_EQ(report.max_abs_example.index, 5u) << plan.Name();
+    EXPECT_EQ(report.max_rel_example.index, 5u) << plan.Name();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(From, LossStretches, ::testing::ValuesIn(kStretchSources),
                          TypeParameterName);
 
