@@ -19,12 +19,16 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 inline constexpr std::size_t kElements = kLanesOf<std::uint8_t>;  // of a step
 
-// Of a pair's: results of 32 bits and more fill so many vectors of AVX-512 that the rest of a run,
-// which takes a whole step, would be computed for long. bool is chosen by masks of a whole step.
+// Whether a pair's has half as many: results of 32 bits and more fill so many vectors of AVX-512
+// that the rest of a run, which takes a whole step, would be computed for long. bool is chosen by
+// masks of a whole step.
+constexpr bool HasHalfSteps(const TypeInfo& from, const TypeInfo& to) {
+  return TENSORCAST_AVX512 && to.bits >= 32 && from.type_class != TypeClass::kBool;
+}
 template <DataType kFrom, DataType kTo>
-inline constexpr std::size_t kElementsOf =
-    detail::Row(kTo).bits >= 32 && kFrom != DataType::kBool&& TENSORCAST_AVX512 ? kElements / 2
-                                                                                : kElements;
+inline constexpr std::size_t kElementsOf = HasHalfSteps(detail::Row(kFrom), detail::Row(kTo))
+                                               ? kElements / 2
+                                               : kElements;
 
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void CarefulCodes(const std::byte* in, std::byte* out, const EncodeArgs& args) {

@@ -105,11 +105,6 @@ void AddTo(SumOfMagnitudes* sum, std::uint64_t number, int unit) {
   sum->Add(std::ldexp(static_cast<double>(number & detail::LowMask(kHalf)), unit));
 }
 
-// Whether a figure found from `index` on replaces one that is known.
-bool IsNews(double found, std::uint64_t index, double known, const LossExample& example) {
-  return found > known || (found == known && index < example.index);
-}
-
 }  // namespace
 
 const CodeLoss* FindCodeLoss(const TypeInfo& from, const TypeInfo& to,
@@ -136,7 +131,7 @@ void FindNews(const CodeLoss& table, std::uint64_t index, const LossState& loss,
               std::uint8_t* news) {
   unsigned new_kinds = 0;
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
-    if (loss.counts[kind] == 0 || index < loss.first[kind].index) new_kinds |= 1u << kind;
+    if (loss.MayBeFirst(kind, index)) new_kinds |= 1u << kind;
   }
   for (std::size_t code = 0; code < 256; ++code) {
     const ElementLoss& element = table.elements[code];
@@ -208,22 +203,23 @@ void AddCounts(const CodeLoss& table, const std::uint32_t* counts, const std::ui
   };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if ((kinds >> kind & 1) == 0) continue;
-    if (loss->counts[kind] != 0 && index >= loss->first[kind].index) continue;
-    loss->first[kind] = first_where(
-        [kind](const ElementLoss& element) { return element.IsOf(static_cast<Loss>(kind)); });
+    if (!loss->MayBeFirst(kind, index)) continue;
+    loss->TakeFirst(kind, first_where([kind](const ElementLoss& element) {
+                      return element.IsOf(static_cast<Loss>(kind));
+                    }));
   }
-  if (largest_error >= 0 &&
-      IsNews(largest_error, index, loss->max_abs_error, loss->max_abs_example)) {
-    loss->max_abs_error = largest_error;
-    loss->max_abs_example = first_where([largest_error](const ElementLoss& element) {
-      return element.compared && element.error == largest_error;
+  if (largest_error >= 0) {
+    TakeLarger(largest_error, index, &loss->max_abs_error, &loss->max_abs_example, [&] {
+      return first_where([largest_error](const ElementLoss& element) {
+        return element.compared && element.error == largest_error;
+      });
     });
   }
-  if (largest_relative >= 0 &&
-      IsNews(largest_relative, index, loss->max_rel_error, loss->max_rel_example)) {
-    loss->max_rel_error = largest_relative;
-    loss->max_rel_example = first_where([largest_relative](const ElementLoss& element) {
-      return element.compared && element.magnitude != 0 && element.Relative() == largest_relative;
+  if (largest_relative >= 0) {
+    TakeLarger(largest_relative, index, &loss->max_rel_error, &loss->max_rel_example, [&] {
+      return first_where([largest_relative](const ElementLoss& element) {
+        return element.compared && element.magnitude != 0 && element.Relative() == largest_relative;
+      });
     });
   }
   AddTotals(table, totals, n, index, loss);

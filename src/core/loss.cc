@@ -161,25 +161,6 @@ bool IsBeside(Loss kind, double x, double y, const LossParams& params) {
   }
 }
 
-// What is found in elements that begin before the known example may stand behind it, where some are
-// measured twice.
-void KeepFirst(const LossExample& found, LossExample* known) {
-  if (found.index < known->index) *known = found;
-}
-
-// Takes a maximum that is found at `index` or behind it, where it is larger than the known one, or
-// as large and before it; `example` gives its element.
-template <class Example>
-void TakeLarger(double found, std::uint64_t index, double* known, LossExample* known_example,
-                const Example& example) {
-  if (found > *known) {
-    *known = found;
-    *known_example = example();
-  } else if (found == *known && index < known_example->index) {
-    KeepFirst(example(), known_example);
-  }
-}
-
 LossExample ExampleOf(const LossView& view, std::uint64_t i, std::uint64_t index) {
   return {index, detail::LoadCode(view.source, view.source_first + i, view.from->bits),
           detail::LoadCode(view.result, view.result_first + i, view.to->bits)};
@@ -329,7 +310,8 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
         MeasureElement(example, *view.from, *view.to, ParamsOf(view, i + k), scaled);
     for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
       if (!element.IsOf(static_cast<Loss>(kind))) continue;
-      if (counts[kind]++ == 0 || at < first[kind].index) first[kind] = example;
+      TakeFirst(kind, example);
+      ++counts[kind];
     }
     if (!element.finite) continue;
     ++finite;
@@ -359,16 +341,19 @@ LossStretch LossState::StretchFrom(std::uint64_t index) const {
   return stretch;
 }
 
-bool LossState::GivesExample(const LossStretch& stretch, std::uint64_t index) const {
+bool LossState::GivesKind(const LossStretch& stretch, std::uint64_t index) const {
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
-    if (stretch.counts[kind] != 0 && (counts[kind] == 0 || index < first[kind].index)) return true;
+    if (stretch.counts[kind] != 0 && MayBeFirst(kind, index)) return true;
   }
-  const auto grows = [index](double found, double known, const LossExample& example) {
-    return found > known || (found == known && index < example.index);
-  };
-  return (stretch.compared != 0 && grows(stretch.max_abs_error, max_abs_error, max_abs_example)) ||
+  return false;
+}
+
+bool LossState::GivesExample(const LossStretch& stretch, std::uint64_t index) const {
+  return GivesKind(stretch, index) ||
+         (stretch.compared != 0 &&
+          IsNews(stretch.max_abs_error, index, max_abs_error, max_abs_example)) ||
          (stretch.compared_nonzero != 0 &&
-          grows(stretch.max_rel_error, max_rel_error, max_rel_example));
+          IsNews(stretch.max_rel_error, index, max_rel_error, max_rel_example));
 }
 
 template <class Value>
@@ -394,11 +379,9 @@ void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, co
   };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (stretch.counts[kind] == 0) continue;
-    if (counts[kind] == 0 || index < first[kind].index) {
-      const LossExample found =
-          first_where([&](std::size_t k) { return is_kind(static_cast<Loss>(kind), k); });
-      if (counts[kind] == 0) first[kind] = found;
-      KeepFirst(found, &first[kind]);
+    if (MayBeFirst(kind, index)) {
+      TakeFirst(kind,
+                first_where([&](std::size_t k) { return is_kind(static_cast<Loss>(kind), k); }));
     }
     counts[kind] += stretch.counts[kind];
   }
@@ -412,7 +395,7 @@ void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, co
   if (stretch.compared != 0) {
     TakeLarger(stretch.max_abs_error, index, &max_abs_error, &max_abs_example, [&] {
       return example_at(stretch.max_abs_at, [&](std::size_t k) {
-        return finite_pair(k) && std::fabs(x(k) - y(k)) == max_abs_error;
+        return finite_pair(k) && std::fabs(x(k) - y(k)) == stretch.max_abs_error;
       });
     });
   }
@@ -420,7 +403,7 @@ void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, co
     TakeLarger(stretch.max_rel_error, index, &max_rel_error, &max_rel_example, [&] {
       return example_at(stretch.max_rel_at, [&](std::size_t k) {
         return finite_pair(k) && x(k) != 0 &&
-               std::fabs(x(k) - y(k)) / std::fabs(x(k)) == max_rel_error;
+               std::fabs(x(k) - y(k)) / std::fabs(x(k)) == stretch.max_rel_error;
       });
     });
   }
@@ -455,9 +438,7 @@ void LossState::Merge(const LossState& other) {
   closed.CloseBlock();
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (closed.counts[kind] == 0) continue;
-    if (counts[kind] == 0 || closed.first[kind].index < first[kind].index) {
-      first[kind] = closed.first[kind];
-    }
+    TakeFirst(kind, closed.first[kind]);
     counts[kind] += closed.counts[kind];
   }
   TakeLarger(closed.max_abs_error, closed.max_abs_example.index, &max_abs_error, &max_abs_example,

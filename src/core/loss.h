@@ -125,6 +125,24 @@ struct LossView {
   const ScaledResults* scaled = nullptr;
 };
 
+// Whether a maximum that is found at `index` or behind it is larger than the known one, or as large
+// and before it.
+inline bool IsNews(double found, std::uint64_t index, double known, const LossExample& example) {
+  return found > known || (found == known && index < example.index);
+}
+
+// Takes it, if it is; `example` gives its element, which may stand behind a known one after all,
+// where some are measured twice.
+template <class Example>
+void TakeLarger(double found, std::uint64_t index, double* known, LossExample* known_example,
+                const Example& example) {
+  if (!IsNews(found, index, *known, *known_example)) return;
+  const LossExample candidate = example();
+  if (!IsNews(found, candidate.index, *known, *known_example)) return;
+  *known = found;
+  *known_example = candidate;
+}
+
 // What a LossMeter holds: the figures of all elements gathered, but for those that Report works
 // out. A maximum is -1, below any error, until there is one.
 struct LossState : LossReport {
@@ -156,7 +174,16 @@ struct LossState : LossReport {
   // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a
   // block's end, one by one in exact arithmetic.
   void AddExactly(const LossView& view, std::uint64_t i, std::size_t n, std::uint64_t index);
-  // Whether what lanes found from `index` on has an example to be looked for.
+  // Whether an element of a kind, at `index` or behind it, may be the first known one.
+  bool MayBeFirst(std::size_t kind, std::uint64_t index) const {
+    return counts[kind] == 0 || index < first[kind].index;
+  }
+  // Takes an element of a kind, before it is counted, where it is the first.
+  void TakeFirst(std::size_t kind, const LossExample& found) {
+    if (MayBeFirst(kind, found.index)) first[kind] = found;
+  }
+  // Whether what lanes found from `index` on has an example of a kind, or any, to be looked for.
+  bool GivesKind(const LossStretch& stretch, std::uint64_t index) const;
   bool GivesExample(const LossStretch& stretch, std::uint64_t index) const;
   // Adds what lanes found in the same elements; x and y are their values, double or float.
   template <class Value>

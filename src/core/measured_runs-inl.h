@@ -374,9 +374,10 @@ template <class Value> class MeasuredRun {
 
   bool IsOrdinary(const Stretch& stretch, const FoundInBlocks& found, const StretchSums& squares) {
     if (!pair_.IsOrdinary(found.largest)) return false;
-    for (std::size_t block = 0; !kFloat32 && block < stretch.n / kBlock; ++block) {
-      // The largest of numbers may not say that one is NaN.
-      if (!(FoldSums(squares.of[block]) <= std::numeric_limits<double>::max())) return false;
+    if constexpr (!kFloat32) {  // the largest of numbers may not say that one is NaN
+      for (std::size_t block = 0; block < stretch.n / kBlock; ++block) {
+        if (!(FoldSums(squares.of[block]) <= std::numeric_limits<double>::max())) return false;
+      }
     }
     return pair_.is_signed() ||
            !WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
@@ -465,23 +466,12 @@ template <class Value> class MeasuredRun {
     }
     // Values are looked at for the examples of kinds alone: those of the maxima are known.
     const Value *x = nullptr, *y = nullptr;
-    if (GivesKind(lost, stretch.index)) {
+    if (job_.loss->GivesKind(lost, stretch.index)) {
       x = Sources(stretch);
       y = Results(stretch);
     }
     job_.loss->AddStretch(lost, x, y, n, stretch.view, 0, stretch.index);
     return true;
-  }
-
-  // Whether a kind is met for the first time, or before where it was.
-  bool GivesKind(const LossStretch& lost, std::uint64_t index) const {
-    const LossState& known = *job_.loss;
-    for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
-      if (lost.counts[kind] != 0 && (known.counts[kind] == 0 || index < known.first[kind].index)) {
-        return true;
-      }
-    }
-    return false;
   }
 
   // Each block by itself, and one that is not ordinary by other lanes.

@@ -245,23 +245,31 @@ TEST(LossOfTinyNumbers, FirstOfInfiniteErrors) {
 // Elements that are measured twice: what is found later, though in a run that begins before, is no
 // earlier example.
 TEST(LossMeasuredTwice, ExamplesAreTheFirst) {
-  static constexpr auto kOne = std::bit_cast<std::uint64_t>(1.0);
-  const auto with_error_at = [](std::size_t at) {
-    std::vector<std::uint64_t> codes(4096, kOne);
-    codes[at] = kOne + 1;
-    return MakeTensor(DataType::kFloat64, codes);
+  struct Codes {
+    DataType from, to;
+    std::uint64_t kept, rounded;
   };
-  for (const Target target : Targets()) {
-    const ForcedPlan plan(DataType::kFloat64, DataType::kFloat32, {}, target);
-    LossMeter meter(DataType::kFloat64, DataType::kFloat32);
-    std::vector<std::byte> result(4 * 4096);
-    for (const std::size_t at : {5, 700}) {
-      RunMeasured(plan, with_error_at(at), result, 0, 4096, &meter);
+  for (const Codes& codes :
+       {Codes{DataType::kFloat64, DataType::kFloat32, 0x3FF0000000000000, 0x3FF0000000000001},
+        Codes{DataType::kFloat32, DataType::kBfloat16, 0x3F800000, 0x3F800001},
+        Codes{DataType::kFloat8E4M3FN, DataType::kInt8, 0x38, 0x3C}}) {  // 1 and 1.5
+    const auto with_error_at = [&codes](std::size_t at) {
+      std::vector<std::uint64_t> all(8192, codes.kept);
+      all[at] = codes.rounded;
+      return MakeTensor(codes.from, all);
+    };
+    for (const Target target : Targets()) {
+      const ForcedPlan plan(codes.from, codes.to, {}, target);
+      LossMeter meter(codes.from, codes.to);
+      std::vector<std::byte> result(4 * 8192);
+      for (const std::size_t at : {5, 700}) {
+        RunMeasured(plan, with_error_at(at), result, 0, 8192, &meter);
+      }
+      const LossReport report = meter.Report();
+      EXPECT_EQ(report.first[static_cast<std::size_t>(Loss::kRounded)].index, 5u) << plan.Name();
+      EXPECT_EQ(report.max_abs_example.index, 5u) << plan.Name();
+      EXPECT_EQ(report.max_rel_example.index, 5u) << plan.Name();
     }
-    const LossReport report = meter.Report();
-    EXPECT_EQ(report.first[static_cast<std::size_t>(Loss::kRounded)].index, 5u) << plan.Name();
-    EXPECT_EQ(report.max_abs_example.index, 5u) << plan.Name();
-    EXPECT_EQ(report.max_rel_example.index, 5u) << plan.Name();
   }
 }
 
