@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/decode-inl.h"
 #include "core/lanes-inl.h"
 #include "core/loss-inl.h"
 #include "core/low_codes-inl.h"
@@ -148,6 +149,31 @@ struct AsInt64 {
   }
 };
 #endif
+// Magnitudes of floats that scale to float16: a code that is moved to where float16 has its own is
+// the number over `factor`.
+struct NarrowMagnitudes {
+  using D = DF32;
+  explicit NarrowMagnitudes(const TypeInfo& row)
+      : magnitude_bits(static_cast<std::uint8_t>(detail::MagnitudeMask(row))),
+        shift(detail::Row(DataType::kFloat16).mantissa_bits - row.mantissa_bits),
+        factor(PowerOfTwo32(Float16Scale(row))) {}
+  HWY_INLINE hn::Vec<DF32> Load(const std::byte* codes, std::size_t i) const {
+    const hn::Rebind<std::uint8_t, DF32> bytes;
+    const hn::Rebind<std::uint16_t, DF32> words;
+    const hn::Rebind<hwy::float16_t, DF32> halves;
+    const auto code = hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(codes) + i);
+    const auto magnitude = hn::PromoteTo(words, hn::And(code, hn::Set(bytes, magnitude_bits)));
+    return hn::PromoteTo(DF32(), hn::BitCast(halves, hn::ShiftLeftSame(magnitude, shift)));
+  }
+  // Of a source's magnitude and a result's, which have the same sign; exact.
+  HWY_INLINE hn::Vec<DF32> Difference(hn::Vec<DF32> source, hn::Vec<DF32> loaded) const {
+    return hn::NegMulAdd(loaded, hn::Set(DF32(), factor), source);
+  }
+
+  std::uint8_t magnitude_bits;  // those of a code but its sign
+  int shift;
+  float factor;
+};
 // In float64 lanes.
 struct WidenedFloat32 {
   using D = DF64;
@@ -160,6 +186,9 @@ struct WidenedFloat32 {
 template <class Numbers>
 inline constexpr bool kIsHalf =
     std::is_same_v<Numbers, AsBfloat16> || std::is_same_v<Numbers, AsFloat16>;
+
+template <class Numbers>
+inline constexpr bool kIsMagnitudes = std::is_same_v<Numbers, NarrowMagnitudes>;
 
 // Calls with 0 ... kTimes - 1 as constants, without a loop: the compiler then keeps in registers
 // what they are places of.
@@ -179,24 +208,17 @@ struct SquareSums {
                        __attribute__((always_inline)) { sums[at] = hn::Zero(DF64()); });
   }
   // Adds the squares of the kAt-th vector of a step. Those of floats are doubles, so that fused
-  // operations give the same sums; of one vector they would take longer to wait for.
+  // operations give the same sums.
   template <std::size_t kAt> HWY_INLINE void Add(hn::Vec<DF32> values) {
     constexpr std::size_t kLower = 2 * kAt % kVectors, kUpper = (2 * kAt + 1) % kVectors;
     const hn::Half<DF32> half;
     const auto lower = hn::PromoteTo(DF64(), hn::LowerHalf(half, values));
     const auto upper = hn::PromoteTo(DF64(), hn::UpperHalf(half, values));
-    AddSquares(lower, &sums[kLower]);
-    AddSquares(upper, &sums[kUpper]);
+    sums[kLower] = hn::MulAdd(lower, lower, sums[kLower]);
+    sums[kUpper] = hn::MulAdd(upper, upper, sums[kUpper]);
   }
   template <std::size_t kAt> HWY_INLINE void Add(hn::Vec<DF64> values) {
     sums[kAt] = hn::Add(sums[kAt], hn::Mul(values, values));
-  }
-  static HWY_INLINE void AddSquares(hn::Vec<DF64> values, hn::Vec<DF64>* sum) {
-    if constexpr (kVectors == 1) {
-      *sum = hn::Add(*sum, hn::Mul(values, values));
-    } else {
-      *sum = hn::MulAdd(values, values, *sum);
-    }
   }
   HWY_INLINE void StoreTo(double* eight) const {
     Unrolled<kVectors>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
@@ -332,9 +354,10 @@ inline double RelativeFilter(DF64, double known, bool is_narrow) {
 // Sums the squares of n elements, whole blocks, and of their errors. Where few results differ from
 // their sources, kFew, errors are looked at only where there are some.
 template <bool kFew, class Source, class Result>
-FoundInBlocks SumErrors(const std::byte* x_codes, const std::byte* y_codes, std::size_t n,
-                        hn::TFromD<typename Source::D> filter, Ahead* ahead, StretchSums* squares,
-                        StretchSums* errors) {
+FoundInBlocks SumErrors(const Result& result, const std::byte* x_codes, const std::byte* y_codes,
+                        std::size_t n, hn::TFromD<typename Source::D> filter, Ahead* ahead,
+                        StretchSums* squares, StretchSums* errors) {
+  static_assert(!(kFew && kIsMagnitudes<Result>));
   using D = typename Source::D;
   constexpr std::size_t kLanes = hn::MaxLanes(D());
   const D d;
@@ -351,13 +374,22 @@ FoundInBlocks SumErrors(const std::byte* x_codes, const std::byte* y_codes, std:
       [&](std::size_t block, std::size_t i, auto& sums) HWY_ATTR __attribute__((always_inline)) {
         Unrolled<kStepOf<D> / kLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
           const std::size_t place = block * kBlock + i + at * kLanes;
-          const auto x = Source::Load(x_codes, place), y = Result::Load(y_codes, place);
+          const auto x = Source::Load(x_codes, place), y = result.Load(y_codes, place);
           const auto magnitude = hn::Abs(x);
           largest = hn::Max(largest, hn::BitCast(ordered, magnitude));
           least = hn::Min(least, hn::BitCast(ordered, magnitude));
           sums[0].template Add<at>(x);
-          if (kFew && HWY_LIKELY(hn::AllTrue(d, Source::AreEqual(x, y, x_codes, place)))) return;
-          const auto difference = Source::Difference(x, y, x_codes, place);
+          if constexpr (kFew) {
+            if (HWY_LIKELY(hn::AllTrue(d, Source::AreEqual(x, y, x_codes, place)))) return;
+          }
+          const auto difference = [&]() HWY_ATTR __attribute__((always_inline)) {
+            if constexpr (kIsMagnitudes<Result>) {
+              return result.Difference(magnitude, y);
+            } else {
+              return Source::Difference(x, y, x_codes, place);
+            }
+          }
+          ();
           const auto error = hn::Abs(difference);
           max_error = hn::Max(max_error, hn::BitCast(ordered, error));
           inexact.Add(error);

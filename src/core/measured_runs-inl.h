@@ -26,16 +26,22 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 namespace {
 
-// As CastBlock, for a block that is measured: by the direct stage where it can.
+// As CastBlock, for a block that is measured: by the direct stage where it can, whose packed
+// results are read again.
 const std::byte* CastMeasured(const Bound& bound, const Job& job, const std::byte* codes,
                               std::uint64_t i, std::size_t n, bool in_place,
                               BlockBuffers* buffers) {
-  if (bound.direct == nullptr || bound.unpack != nullptr || bound.pack != nullptr || in_place) {
+  const std::uint64_t first = job.destination_first + i;
+  const std::uint64_t first_bit = first * static_cast<std::uint64_t>(bound.to->bits);
+  if (bound.direct == nullptr || bound.unpack != nullptr || in_place || first_bit % 8 != 0) {
     return CastBlock(bound, job, codes, i, n, buffers);
   }
-  std::byte* const results = job.destination + (job.destination_first + i) * BytesOf(*bound.to);
+  std::byte* const results = job.destination + first_bit / 8;
   bound.direct(codes, results, n, bound.args);
-  return results;
+  if (bound.pack == nullptr) return results;
+  bound.kernels->unpack[static_cast<std::size_t>(detail::RowIndex(bound.to->type))](
+      job.destination, first, n, buffers->result_codes);
+  return buffers->result_codes;
 }
 
 constexpr std::size_t kStretch = kStretchBlocks * kBlock;
@@ -286,14 +292,25 @@ template <class Value> class MeasuredRun {
     } else {
       const Value filter = RelativeFilter(hn::ScalableTag<Value>(), lost.max_rel_error, is_narrow);
       found = WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
-        return WithResults(stretch, [&]<class Result>(Result, const std::byte* y) {
+        const auto sum_with = [&]<class Result>(const Result& result, const std::byte* y) {
+          constexpr bool kMayBeFew =
+              !std::is_same_v<Result, AsFloat64> && !std::is_same_v<Result, NarrowMagnitudes>;
+          const auto sum = kMayBeFew && few_ ? SumErrors<kMayBeFew, Source, Result>
+                                             : SumErrors<false, Source, Result>;
+          return sum(result, x, y, n, filter, ahead, &squares, &errors);
+        };
+        if constexpr (kFloat32) {
+          if (has_narrow_results_) {
+            return sum_with(NarrowMagnitudes(*bound_.to), stretch.y_codes);
+          }
+        }
+        return WithResults(stretch, [&]<class Result>(const Result& result, const std::byte* y) {
           // A 16-bit float that is cast to itself loses nothing: no lanes are made for it.
-          constexpr bool kIsCopy = std::is_same_v<Source, Result> && kIsHalf<Source>;
-          using Some = std::conditional_t<kIsCopy, AsFloat32, Result>;
-          constexpr bool kMayBeFew = !std::is_same_v<Result, AsFloat64>;
-          const auto sum = kMayBeFew && few_ ? SumErrors<kMayBeFew, Source, Some>
-                                             : SumErrors<false, Source, Some>;
-          return sum(x, y, n, filter, ahead, &squares, &errors);
+          if constexpr (std::is_same_v<Source, Result> && kIsHalf<Source>) {
+            return FoundInBlocks();
+          } else {
+            return sum_with(result, y);
+          }
         });
       });
       few_ = found.inexact < n / kFewOf;
@@ -402,6 +419,8 @@ template <class Value> class MeasuredRun {
   BlockBuffers* const buffers_;
   const Stage x_stage_, y_stage_;
   const Standing x_standing_, y_standing_;
+  // Of which magnitudes are read from the codes.
+  const bool has_narrow_results_ = kConvertsHalves && ScalesToFloat16(*bound_.to);
   const OrdinaryPair pair_;
   const CodesOf source_codes_, result_codes_;
   // An error is no more than its source, and what a zero becomes is one.
