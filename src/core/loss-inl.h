@@ -28,12 +28,17 @@ struct Ahead {
     const std::byte* first = nullptr;
     std::size_t bytes = 0;
     std::size_t done = 0;
+    std::size_t part = 0;  // bytes that are asked for at a time
   };
 
-  // One of so many parts. Values of 64 bits and their results leave the first-level cache no room.
-  template <class Value> HWY_INLINE void Ask(std::size_t parts) {
+  // Parts of which so many are all.
+  void Divide(std::size_t parts) {
+    for (Lines* side : {&sources, &results}) side->part = side->bytes / parts;
+  }
+  // A part. Values of 64 bits and their results leave the first-level cache no room.
+  template <class Value> HWY_INLINE void Ask() {
     for (Lines* side : {&sources, &results}) {
-      const std::size_t end = std::min(side->bytes, side->done + side->bytes / parts);
+      const std::size_t end = std::min(side->bytes, side->done + side->part);
       std::size_t done = side->done;
       for (; done < end; done += kLine) {
         __builtin_prefetch(side->first + done, 0, sizeof(Value) == 8 ? 2 : 3);
@@ -41,7 +46,10 @@ struct Ahead {
       side->done = done;
     }
   }
-  template <class Value> void AskForAll() { Ask<Value>(1); }
+  template <class Value> void AskForAll() {
+    Divide(1);
+    Ask<Value>();
+  }
 
   Lines sources, results;
 };

@@ -245,11 +245,12 @@ HWY_INLINE std::size_t SumBlocks(std::size_t n, Ahead* ahead, const AtStep& at_s
   constexpr bool kWaits = std::is_same_v<D, DF32> && SquareSums::kVectors * kSums <= 2;
   constexpr std::size_t kSide = kWaits ? kStretchBlocks : 1;
   const std::size_t last = n / kBlock - 1;
+  ahead->Divide(n / kSide / kAskedRun);
   for (std::size_t block = 0; block <= last; block += kSide) {
     const auto beside = [&](std::size_t side) { return std::min(block + side, last); };
     SquareSums sums[kSide][kSums];
     for (std::size_t begin = 0; begin < kBlock; begin += kAskedRun) {
-      ahead->Ask<hn::TFromD<D>>(n / kSide / kAskedRun);
+      ahead->Ask<hn::TFromD<D>>();
 #pragma GCC unroll 1
       for (std::size_t i = begin; i < begin + kAskedRun; i += kStepOf<D>) {
         Unrolled<kSide>([&](auto side) HWY_ATTR
