@@ -135,7 +135,7 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
 }
 
 // A product and a difference are rounded once together.
-inline constexpr bool kFused = TENSORCAST_AVX2;
+inline constexpr bool kFused = TENSORCAST_AVX2 || HWY_ARCH_ARM_A64;
 
 // What goes from one element of a lane to the next.
 struct LossLanes {
@@ -213,28 +213,29 @@ double LargestRelative(const double* x_values, const double* y_values, std::size
 }
 
 // Counts: of masks that are bits, else a lane each.
-class LaneCount {
+template <class Lanes> class LaneCountOf {
  public:
 #if TENSORCAST_AVX512
-  template <class M> HWY_INLINE void Add(M mask) { total_ += hn::CountTrue(DF64(), mask); }
+  template <class M> HWY_INLINE void Add(M mask) { total_ += hn::CountTrue(Lanes(), mask); }
   HWY_INLINE std::uint64_t Total() const { return total_; }
 
  private:
   std::uint64_t total_ = 0;
 #else
-  HWY_INLINE LaneCount() : less_(hn::Zero(D())) {}
+  HWY_INLINE LaneCountOf() : less_(hn::Zero(D())) {}
   template <class M> HWY_INLINE void Add(M mask) {
     less_ = hn::Add(less_, hn::VecFromMask(D(), hn::RebindMask(D(), mask)));
   }
   HWY_INLINE std::uint64_t Total() const {
-    return static_cast<std::uint64_t>(-hn::GetLane(hn::SumOfLanes(D(), less_)));
+    return static_cast<std::uint64_t>(-std::int64_t{hn::GetLane(hn::SumOfLanes(D(), less_))});
   }
 
  private:
-  using D = hn::RebindToSigned<DF64>;
+  using D = hn::RebindToSigned<Lanes>;
   hn::Vec<D> less_;  // one for each element
 #endif
 };
+using LaneCount = LaneCountOf<DF64>;
 
 // What a lane has where a magnitude may be below the destination's normal ones.
 struct LowLanes {

@@ -481,6 +481,19 @@ LossReport LossState::Report() const {
   return report;
 }
 
+bool MeasureScaledCodes(LossMeter& meter, const LossView& view, std::size_t n, std::uint64_t index,
+                        Target target) {
+  const Kernels* kernels = FindKernels(target);
+  LossState& state = MeterAccess::StateOf(meter);
+  if (kernels == nullptr || kernels->measure_scaled_codes == nullptr || n != kLossBlock ||
+      index % kLossBlock != 0 || index > UINT64_MAX - n || state.run_from != view.from->type ||
+      state.to != view.to->type) {
+    return false;
+  }
+  state.Begin(index);
+  return kernels->measure_scaled_codes(view, index, &state);
+}
+
 Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
                      std::uint64_t index, Target target) {
   const Kernels* kernels = FindKernels(target);

@@ -99,6 +99,10 @@ struct ScaledResults {
   struct Cell {
     std::size_t end;  // the place behind them
     CellLimits limits;
+    // What the codes' values are multiplied by, where doubles hold the products. Where they do not
+    // and codes are powers of two and 3/2 times these: what becomes of 1 and of 3/2. Else 0.
+    double factor;
+    double of_three_halves;
   };
 
   const CellLimits& LimitsOf(std::size_t i) const {
@@ -225,6 +229,12 @@ struct MeterAccess {
 // LossMeter), kSizeOverflow.
 Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
                      std::uint64_t index, Target target = Target::kBest);
+
+// As MeasureScaled, by the codes and their cells' factors alone, of a whole block;
+// view.scaled->values are not read, and sources have the signs of their results. False, and nothing
+// is added, where that cannot be: MeasureScaled is for any.
+bool MeasureScaledCodes(LossMeter& meter, const LossView& view, std::size_t n, std::uint64_t index,
+                        Target target = Target::kBest);
 
 // Adds elements of two tensors that no cast made of each other, source and result by position: n of
 // them, the tensors' from `index` on; view.scaled is null. A limit counts only where the result is

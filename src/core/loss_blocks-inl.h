@@ -91,6 +91,9 @@ struct ByValue {
   }
 };
 
+// Without an instruction for it Highway makes numbers of float16's Inf and NaN.
+inline constexpr bool kConvertsHalves = !HWY_ARCH_X86 || TENSORCAST_AVX2;
+
 // How numbers stand in memory: vectors of them from element i on.
 struct AsFloat32 : ByValue {
   using D = DF32;

@@ -152,12 +152,11 @@ template <class Value> class MeasuredRun {
       case DataType::kFloat64: return Standing::kFloat64;
       case DataType::kFloat32: return kFloat32 ? Standing::kFloat32 : Standing::kOther;
       case DataType::kBfloat16: return kFloat32 ? Standing::kBfloat16 : Standing::kOther;
-      // Without an instruction for it Highway makes numbers of Inf and NaN.
-      case DataType::kFloat16: return kConvertsHalves ? Standing::kFloat16 : Standing::kOther;
+      case DataType::kFloat16:
+        return kFloat32 && kConvertsHalves ? Standing::kFloat16 : Standing::kOther;
       default: return Standing::kOther;
     }
   }
-  static constexpr bool kConvertsHalves = kFloat32 && (!HWY_ARCH_X86 || TENSORCAST_AVX2);
 
   // Elements that are measured together: the tensor's from `index` on, `view`'s from its first.
   struct Stretch {

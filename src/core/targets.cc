@@ -16,6 +16,7 @@
 #include "core/block_runs-inl.h"
 #include "core/half_ranges-inl.h"
 #include "core/measured_runs-inl.h"
+#include "core/scaled_blocks-inl.h"
 #include "core/stages-inl.h"
 #include "hwy/cache_control.h"
 
@@ -152,6 +153,7 @@ const Kernels* TargetKernels() {
     filled.target = kThisTarget;
     filled.run = &Run;
     filled.measure_scaled = &MeasureScaledBlock;
+    if constexpr (kMeasuresCodes) filled.measure_scaled_codes = &MeasureScaledCodes;
     filled.measure_pair = &MeasurePairBlock;
     filled.range_of_halves = &RangeOfHalves;
     FillDecodeStages(&filled);

@@ -45,16 +45,31 @@ CellArithmetic::CellArithmetic(const Scaling& how, Rounding to)
                     53),
       two_mantissas(how.element == DataType::kFloat4E2M1) {}
 
-template <class Code>
-void CellArithmetic::Run(const Code* codes, double* values, std::size_t n, double scale,
-                         double global, double zero) const {
-  double multiplier = 1, divisor = 1;
-  const auto take = [&](Factor use, double factor) {
-    if (use == Factor::kMultiplies) multiplier *= factor;
-    if (use == Factor::kDivides) divisor *= factor;
+CellArithmetic::Factors CellArithmetic::FactorsOf(double scale, double global) const {
+  Factors factors;
+  const auto take = [&factors](Factor use, double factor) {
+    if (use == Factor::kMultiplies) factors.multiplier *= factor;
+    if (use == Factor::kDivides) factors.divisor *= factor;
   };
   take(scaling.scale_use, scale);
   take(scaling.global_use, global);
+  return factors;
+}
+
+CellArithmetic::CellFactors CellArithmetic::CellFactorsOf(double scale, double global) const {
+  const auto [multiplier, divisor] = FactorsOf(scale, global);
+  if (scaling.zero_point || !IsOrdinary(multiplier) || !IsOrdinary(divisor)) return {};
+  if (scaling.scale_use != Factor::kDivides && scaling.global_use != Factor::kDivides) {
+    return {exact_product ? multiplier : 0, 0};
+  }
+  if (!two_mantissas || rounding != Rounding::kNearest) return {};
+  return {multiplier / divisor, 1.5 * multiplier / divisor};
+}
+
+template <class Code>
+void CellArithmetic::Run(const Code* codes, double* values, std::size_t n, double scale,
+                         double global, double zero) const {
+  const auto [multiplier, divisor] = FactorsOf(scale, global);
   if (scaling.zero_point) {
     for (std::size_t i = 0; i < n; ++i) values[i] = double{codes[i]} - zero;
   } else if (exact_product && divisor == 1 && IsOrdinary(multiplier)) {

@@ -20,12 +20,24 @@ enum class Rounding : std::uint8_t {
 struct CellArithmetic {
   CellArithmetic(const Scaling& scaling, Rounding rounding);
 
+  // What Run does in one multiplication of doubles, of codes without a zero point; else 0.
+  struct CellFactors {
+    double factor = 0;           // of any code, or of 1
+    double of_three_halves = 0;  // where codes are powers of two and 3/2 times these, or 0
+  };
+  CellFactors CellFactorsOf(double scale, double global) const;
+
   // values[i] becomes ((codes[i] - zero) * multiplier) / divisor, rounded once; codes[i] is the
   // value of a code, as float or double, and may stand where values[i] does. NaN of a code stays as
   // it is; any other NaN is the positive quiet one.
   template <class Code>
   void Run(const Code* codes, double* values, std::size_t n, double scale, double global,
            double zero) const;
+
+  struct Factors {
+    double multiplier = 1, divisor = 1;
+  };
+  Factors FactorsOf(double scale, double global) const;
 
   Scaling scaling;
   Rounding rounding;

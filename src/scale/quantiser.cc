@@ -381,6 +381,21 @@ void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n, K
   alignas(64) double results[kBlock];
   core::ScaledResults::Cell cells[kBlock];
   core::ScaledResults::Cell* next = cells;
+  const auto scale_of = [&call](std::uint64_t cell) {
+    return call.scales.scales[cell - call.scales.first];
+  };
+  ForEachRun(partition_, call.first + done, n,
+             [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
+               const double scale = scale_of(cell);
+               const auto [factor, of_three_halves] =
+                   values_.CellFactorsOf(scale, call.scales.global);
+               *next++ = {at + length, limits.Of(scale), factor, of_three_halves};
+             });
+  const core::ScaledResults scaled = {results, cells, true};
+  const core::LossView view = {
+      FindType(source_), FindType(scaling_.element), call.x.data(), call.x_first + done,
+      call.codes.data(), call.codes_first + done,    &scaled};
+  if (core::MeasureScaledCodes(*loss, view, n, call.first + done, target_)) return;
   const auto bytes_of = [](double* block) {
     return std::as_writable_bytes(std::span<double>(block, kBlock));
   };
@@ -388,14 +403,9 @@ void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n, K
   Require(value_of_code_.Run(call.codes, call.codes_first + done, bytes_of(results), 0, n));
   ForEachRun(partition_, call.first + done, n,
              [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
-               const double scale = call.scales.scales[cell - call.scales.first];
-               values_.Run(results + at, results + at, length, scale, call.scales.global, 0);
-               *next++ = {at + length, limits.Of(scale)};
+               values_.Run(results + at, results + at, length, scale_of(cell), call.scales.global,
+                           0);
              });
-  const core::ScaledResults scaled = {results, cells, true};
-  const core::LossView view = {
-      FindType(source_), FindType(scaling_.element), call.x.data(), call.x_first + done,
-      call.codes.data(), call.codes_first + done,    &scaled};
   Require(core::MeasureScaled(*loss, view, values, n, call.first + done, target_));
 }
 

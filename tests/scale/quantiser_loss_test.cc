@@ -266,6 +266,149 @@ TEST(QuantiserLoss, GlobalScale) {
   }
 }
 
+// What blocks are made of: each is of one kind.
+enum class BlockOf { kWeights, kPadded, kMinusZeros, kTiny, kLarge, kEqual, kNan, kZeros, kKinds };
+
+std::vector<float> MakeBlocks(std::uint64_t n, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0, 0.05f);
+  std::vector<float> x(n);
+  BlockOf kind = BlockOf::kWeights;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    if (i % 1024 == 0)
+      kind = static_cast<BlockOf>(random() % static_cast<unsigned>(BlockOf::kKinds));
+    const bool some = random() % 50 == 0;
+    float value = normal(random);
+    switch (kind) {
+      case BlockOf::kPadded: value = i % 100 < 30 ? 0 : value; break;
+      case BlockOf::kMinusZeros: value = some ? -0.0f : value; break;
+      case BlockOf::kTiny: value *= some ? 1e-7f : 1e-3f; break;
+      case BlockOf::kLarge: value *= some ? 40.0f : 2.0f; break;
+      case BlockOf::kEqual: value = value < 0 ? -0.0625f : 0.1f; break;
+      case BlockOf::kNan: value = some ? std::numeric_limits<float>::quiet_NaN() : value; break;
+      case BlockOf::kZeros: value = 0; break;
+      default: break;
+    }
+    x[i] = value;
+  }
+  return x;
+}
+
+struct WrittenTensor {
+  Scaling scaling;
+  ScaleRule rule;
+  Partition partition;
+};
+
+std::vector<WrittenTensor> AllWritten(std::span<const std::uint64_t> shape) {
+  std::vector<WrittenTensor> all;
+  for (const DataType element : {DataType::kFloat8E4M3FN, DataType::kFloat8E5M2, DataType::kInt8}) {
+    const Scaling scaling = {element, DataType::kFloat32};
+    all.push_back({scaling, ScaleRule::kAmax, Partition::OfTensor(shape)});
+    all.push_back({scaling, ScaleRule::kAmax, Partition::OfRows(shape)});
+    all.push_back({scaling, ScaleRule::kUp, Partition::OfBlocks(shape, 16, 24)});
+  }
+  for (const DataType element :
+       {DataType::kFloat8E4M3FN, DataType::kFloat8E5M2, DataType::kFloat6E2M3,
+        DataType::kFloat6E3M2, DataType::kFloat4E2M1}) {
+    for (const ScaleRule rule : {ScaleRule::kOcp, ScaleRule::kUp}) {
+      all.push_back({{element, DataType::kFloat8E8M0}, rule, Partition::OfGroups(shape, 32)});
+    }
+  }
+  for (const Factor use : {Factor::kMultiplies, Factor::kDivides}) {
+    all.push_back({{DataType::kFloat4E2M1, DataType::kFloat8E4M3FN, Factor::kMultiplies, use},
+                   ScaleRule::kAmax,
+                   Partition::OfGroups(shape, 16)});
+  }
+  return all;
+}
+
+// Of every format and source the same bytes from lanes as from elements one by one, in order and
+// with blocks in any.
+TEST(QuantiserLoss, LanesOfEveryFormat) {
+  constexpr std::uint64_t kRows[] = {75, 352};  // 26,400: the last block is not whole
+  const std::uint64_t n = kRows[0] * kRows[1];
+  unsigned seed = 0;
+  for (const WrittenTensor& written : AllWritten(kRows)) {
+    for (const DataType source : {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16}) {
+      const std::vector<float> values = MakeBlocks(n, ++seed);
+      std::vector<std::byte> x(*StorageBytes(source, n));
+      ASSERT_TRUE(Cast(DataType::kFloat32, std::as_bytes(std::span(values)), source, x, n).ok());
+      const auto quantiser = [&](Target target) {
+        return Quantiser(source, written.scaling, written.rule, written.partition, target);
+      };
+      const Quantiser one_by_one = quantiser(Target::kScalar);
+      std::vector<double> amax(written.partition.cells()), cells(amax.size());
+      one_by_one.GatherAmax(x, 0, 0, n, 0, amax);
+      const double global = one_by_one.GlobalScale(*std::max_element(amax.begin(), amax.end()));
+      one_by_one.Scales(amax, global, cells);
+      // Some that saturate.
+      std::mt19937_64 random(seed);
+      for (double& scale : cells) {
+        if (random() % 20 == 0 && scale > 0x1p-8) scale /= 2;
+      }
+      const CellScales scales = {0, cells, {}, global};
+      std::vector<std::byte> codes(*StorageBytes(written.scaling.element, n));
+      LossMeter expected = one_by_one.Meter();
+      one_by_one.Encode(x, 0, 0, n, scales, codes, 0, &expected);
+      std::vector<std::uint64_t> order((n + 1023) / 1024);
+      for (std::uint64_t block = 0; block < order.size(); ++block) order[block] = block;
+      std::shuffle(order.begin(), order.end() - 1, random);
+      for (const Target target : Targets()) {
+        const Quantiser forced = quantiser(target);
+        LossMeter meter = forced.Meter(), shuffled = forced.Meter();
+        forced.Encode(x, 0, 0, n, scales, codes, 0, &meter);
+        EXPECT_EQ(Saved(meter), Saved(expected))
+            << TypeName(source) << " to " << TypeName(written.scaling.element) << ", "
+            << TargetName(target) << ", seed " << seed;
+        for (const std::uint64_t block : order) {
+          const std::uint64_t first = block * 1024, some = std::min<std::uint64_t>(1024, n - first);
+          forced.Encode(x, first, first, some, scales, codes, first, &shuffled);
+        }
+        EXPECT_EQ(Saved(shuffled), Saved(expected)) << TargetName(target) << ", seed " << seed;
+      }
+    }
+  }
+}
+
+// What is ordinary is measured by the codes alone on every target that has FMA.
+TEST(QuantiserLoss, OrdinaryBlocksAreMeasuredByTheirCodes) {
+  constexpr std::uint64_t kRows[] = {4, 1024};
+  const std::uint64_t n = kRows[0] * kRows[1];
+  for (const WrittenTensor& written : AllWritten(kRows)) {
+    if (written.partition.block_columns % 16 != 0) continue;
+    for (const Target target : Targets()) {
+      const std::vector<float> x(n, 0.7f);
+      const auto bytes = std::as_bytes(std::span(x));
+      const Quantiser quantiser(DataType::kFloat32, written.scaling, written.rule,
+                                written.partition, target);
+      std::vector<double> amax(written.partition.cells()), cells(amax.size());
+      quantiser.GatherAmax(bytes, 0, 0, n, 0, amax);
+      const double global = quantiser.GlobalScale(amax[0]);
+      quantiser.Scales(amax, global, cells);
+      std::vector<std::byte> codes(*StorageBytes(written.scaling.element, n));
+      LossMeter meter = quantiser.Meter();
+      quantiser.Encode(bytes, 0, 0, 1024, {0, cells, {}, global}, codes, 0, &meter);
+      const CellArithmetic arithmetic(written.scaling, Rounding::kNearest);
+      const CellQuotients quotients(written.scaling, true);
+      const auto [factor, of_three_halves] = arithmetic.CellFactorsOf(cells[0], global);
+      const core::ScaledResults::Cell all = {1024, quotients.Limits(cells[0], global), factor,
+                                             of_three_halves};
+      const core::ScaledResults scaled = {nullptr, &all, true};
+      const core::LossView view = {FindType(DataType::kFloat32),
+                                   FindType(written.scaling.element),
+                                   bytes.data(),
+                                   0,
+                                   codes.data(),
+                                   0,
+                                   &scaled};
+      EXPECT_EQ(core::MeasureScaledCodes(meter, view, 1024, 1024, target),
+                target != Target::kScalar && target != Target::kSse4)
+          << TypeName(written.scaling.element) << ", " << TargetName(target);
+    }
+  }
+}
+
 TEST(QuantiserLoss, RefusesAnotherMeterAndAnotherPlace) {
   const std::vector<float> x(2048, 1.0f);
   const std::vector<double> scales(1, 1.0);

@@ -1,0 +1,252 @@
+// Measuring the loss of a block of codes with scales as sources and codes stand, without a double
+// for each: what nearly all blocks are. Included once per target.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_SCALED_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_SCALED_BLOCKS_INL_H_
+#undef TENSORCAST_SRC_CORE_SCALED_BLOCKS_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_SCALED_BLOCKS_INL_H_
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "core/loss-inl.h"
+#include "core/loss_blocks-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+const Kernels* TargetKernels();
+
+namespace {
+
+// Elements of which a cell has a multiple, and one vector at most.
+constexpr std::size_t kCellGrain = 16;
+static_assert(kCellGrain % kStepOf<DF32> == 0);
+
+// Magnitudes of integers of eight bits.
+struct ByteMagnitudes {
+  static constexpr double factor = 1;
+  HWY_INLINE hn::Vec<DF32> Load(const std::byte* codes, std::size_t i) const {
+    const hn::Rebind<std::int8_t, DF32> bytes;
+    const hn::Rebind<std::int32_t, DF32> whole;
+    const auto code = hn::LoadU(bytes, reinterpret_cast<const std::int8_t*>(codes) + i);
+    return hn::ConvertTo(DF32(), hn::Abs(hn::PromoteTo(whole, code)));
+  }
+};
+
+// What is found in a block, whose sources are finite and whose results have their signs.
+struct FoundInCells {
+  double largest = 0, least = 0;  // magnitudes of the sources
+  std::uint64_t inexact = 0, beyond = 0;
+  double error = 0;                // the largest
+  bool relative_may_grow = false;  // a relative error is larger than the known one
+};
+
+// What relative errors are held against: quotients that are larger than the known one when rounded.
+// Those that exceed it by half a unit are; a little less, so that no rounding hides one.
+class RelativeLimit {
+ public:
+  explicit RelativeLimit(double known)
+      : known_(hn::Set(DF64(), known)),
+        half_unit_(hn::Set(DF64(),
+                           known > 0 ? (std::nextafter(known, 2) - known) * (0.5 - 0x1p-20) : 0)) {}
+  // Negative where the error's may be larger.
+  HWY_INLINE hn::Vec<DF64> Less(hn::Vec<DF64> error, hn::Vec<DF64> magnitude) const {
+    return hn::MulAdd(half_unit_, magnitude, hn::MulSub(known_, magnitude, error));
+  }
+
+ private:
+  hn::Vec<DF64> known_, half_unit_;
+};
+
+// The least float32 that is no less than a positive double.
+inline float RoundedUp(double value) {
+  const auto nearest = static_cast<float>(value);
+  const std::uint32_t is_less = double{nearest} < value ? 1 : 0;  // no branch: of each cell anew
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) + is_less);
+}
+
+// Results of codes in a cell: kHalves, where those of 3/2 times a power of two have a factor of
+// their own. Either product is a double, so that a difference is rounded once.
+template <bool kHalves> class CellProducts {
+ public:
+  HWY_INLINE CellProducts(const ScaledResults::Cell& cell, double unit)
+      : factor_(hn::Set(DF64(), cell.factor * unit)),
+        of_halves_(hn::Set(DF64(), cell.of_three_halves * unit)) {}
+  // From a source's magnitude.
+  HWY_INLINE hn::Vec<DF64> Subtract(hn::Vec<DF64> code, hn::Vec<DF64> magnitude) const {
+    if constexpr (!kHalves) return hn::NegMulAdd(code, factor_, magnitude);
+    const D64 bits;
+    const auto half = hn::And(hn::BitCast(bits, code), hn::Set(bits, std::uint64_t{1} << 51));
+    const auto is_power = hn::RebindMask(DF64(), hn::Eq(half, hn::Zero(bits)));
+    const auto power = hn::BitCast(DF64(), hn::Xor(hn::BitCast(bits, code), half));
+    return hn::NegMulAdd(power, hn::IfThenElse(is_power, factor_, of_halves_), magnitude);
+  }
+
+ private:
+  hn::Vec<DF64> factor_, of_halves_;
+};
+
+template <class Source, class Result, bool kHalves>
+FoundInCells SumCells(const Result& result, const std::byte* x_codes, const std::byte* y_codes,
+                      const ScaledResults::Cell* cell, double known, double* squares,
+                      double* errors) {
+  constexpr std::size_t kLanes = hn::MaxLanes(DF32());
+  const DF64 d;
+  const D32 ordered;
+  const D64 bits;
+  const hn::Half<DF32> half;
+  const RelativeLimit relative(known);
+  auto largest = hn::Zero(ordered);
+  auto least = hn::BitCast(ordered, hn::Set(DF32(), hwy::HighestValue<float>()));
+  auto max_error = hn::Zero(d);
+  auto larger = hn::Zero(bits);
+  LaneCount exact;
+  LaneCountOf<DF32> beyond;
+  SquareSums square_sums, error_sums;
+  for (std::size_t i = 0; i < kBlock; ++cell) {
+    const CellProducts<kHalves> products(*cell, result.factor);
+    const auto limit = hn::Set(DF32(), RoundedUp(cell->limits.up));
+    const std::size_t end = std::min(cell->end, kBlock);
+    for (; i < end; i += kStepOf<DF32>) {
+      Unrolled<kStepOf<DF32> / kLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
+        const std::size_t place = i + at * kLanes;
+        const auto x = hn::Abs(Source::Load(x_codes, place)), y = result.Load(y_codes, place);
+        largest = hn::Max(largest, hn::BitCast(ordered, x));
+        least = hn::Min(least, hn::BitCast(ordered, x));
+        beyond.Add(hn::Ge(x, limit));
+        square_sums.template Add<at>(x);
+        const auto add = [&](auto which, auto narrow_x, auto narrow_y) HWY_ATTR
+            __attribute__((always_inline)) {
+          const auto magnitude = hn::PromoteTo(d, narrow_x);
+          const auto difference = products.Subtract(hn::PromoteTo(d, narrow_y), magnitude);
+          const auto error = hn::Abs(difference);
+          error_sums.template Add<which>(difference);
+          max_error = hn::Max(max_error, error);
+          larger = hn::Or(larger, hn::BitCast(bits, relative.Less(error, magnitude)));
+          exact.Add(hn::Eq(error, hn::Zero(d)));
+        };
+        constexpr std::size_t kVectors = SquareSums::kVectors;
+        add(std::integral_constant<std::size_t, 2 * at % kVectors>(), hn::LowerHalf(half, x),
+            hn::LowerHalf(half, y));
+        add(std::integral_constant<std::size_t, (2 * at + 1) % kVectors>(), hn::UpperHalf(half, x),
+            hn::UpperHalf(half, y));
+      });
+    }
+  }
+  square_sums.StoreTo(squares);
+  error_sums.StoreTo(errors);
+  const hn::RebindToSigned<DF64> whole;
+  FoundInCells found;
+  found.largest = Number(hn::GetLane(hn::MaxOfLanes(ordered, largest)));
+  found.least = Number(hn::GetLane(hn::MinOfLanes(ordered, least)));
+  found.inexact = kBlock - exact.Total();
+  found.beyond = beyond.Total();
+  found.error = hn::GetLane(hn::MaxOfLanes(d, max_error));
+  found.relative_may_grow =
+      !hn::AllFalse(whole, hn::Lt(hn::BitCast(whole, larger), hn::Zero(whole)));
+  return found;
+}
+
+// Whether a target has this: fused operations and a conversion of float16.
+inline constexpr bool kMeasuresCodes = kFused && kConvertsHalves;
+
+// Calls with how a type's numbers stand, where they can be read so.
+template <class Work> bool WithFloats(DataType type, const Work& work) {
+  switch (type) {
+    case DataType::kFloat32: return work(AsFloat32());
+    case DataType::kBfloat16: return work(AsBfloat16());
+    case DataType::kFloat16: return work(AsFloat16());
+    default: return false;
+  }
+}
+// Of codes whose zeros keep their signs, or have none to lose.
+template <class Work> bool WithMagnitudes(const TypeInfo& row, const Work& work) {
+  if (row.type == DataType::kInt8) return work(ByteMagnitudes());
+  return ScalesToFloat16(row) && !row.is_fnuz() && work(NarrowMagnitudes(row));
+}
+
+// A whole block; false, and nothing is added, where an example has to be looked for, where not all
+// is finite or a limit is not that of both signs. Sources have the signs of their results.
+[[maybe_unused]] bool MeasureScaledCodes(const LossView& view, std::uint64_t index,
+                                         LossState* loss) {
+  const ScaledResults::Cell* const cells = view.scaled->cells;
+  for (const ScaledResults::Cell* cell = cells;; ++cell) {
+    const CellLimits& limits = cell->limits;
+    if (!(cell->factor > 0) || !(limits.up == limits.down && limits.up > 0)) return false;
+    if (cell->end >= kBlock) break;
+    if (cell->end % kCellGrain != 0) return false;
+  }
+  alignas(64) std::byte unpacked[kBlock];
+  const std::byte* x = view.source + view.source_first * static_cast<unsigned>(view.from->bits) / 8;
+  const std::byte* y = view.result + view.result_first;
+  if (view.to->is_packed()) {
+    TargetKernels()->unpack[static_cast<std::size_t>(detail::RowIndex(view.to->type))](
+        view.result, view.result_first, kBlock, unpacked);
+    y = unpacked;
+  }
+  LossStretch lost = loss->StretchFrom(index);
+  FoundInCells found;
+  const bool is_measured = WithFloats(view.from->type, [&]<class Source>(Source) {
+    return WithMagnitudes(*view.to, [&]<class Result>(const Result& result) {
+      const auto sum = [&](auto halves) {
+        found = SumCells<Source, Result, halves>(result, x, y, cells, lost.max_rel_error,
+                                                 lost.squares, lost.errors);
+      };
+      if constexpr (std::is_same_v<Result, NarrowMagnitudes>) {
+        if (cells->of_three_halves != 0) {
+          sum(std::true_type());
+          return true;
+        }
+      }
+      sum(std::false_type());
+      return true;
+    });
+  });
+  if (!is_measured || !(found.largest < std::numeric_limits<double>::infinity()) ||
+      found.error > lost.max_abs_error || found.relative_may_grow ||
+      (found.beyond != 0 && loss->params.beyond_undefined)) {
+    return false;
+  }
+  const CodesOf source_codes(*view.from), result_codes(*view.to);
+  std::size_t source_zeros = 0;
+  lost.smallest_nonzero = found.least;
+  if (found.least == 0) {
+    source_zeros = source_codes.Low(x, kBlock).zeros;
+    WithFloats(view.from->type, [&]<class Source>(Source) {
+      lost.smallest_nonzero = SmallestNonzero<Source>(x, kBlock);
+      return true;
+    });
+  }
+  const LowCodes low = result_codes.Low(y, kBlock);
+  lost.finite = lost.compared = kBlock;
+  lost.compared_nonzero = kBlock - source_zeros;
+  const auto counts = [&lost](Loss kind) -> std::uint64_t& {
+    return lost.counts[static_cast<std::size_t>(kind)];
+  };
+  counts(Loss::kExact) = kBlock - found.inexact;
+  counts(Loss::kToZero) = low.zeros - source_zeros;
+  counts(Loss::kToLimit) = found.beyond;
+  counts(Loss::kRounded) = found.inexact - found.beyond - counts(Loss::kToZero);
+  counts(Loss::kToSubnormal) = low.low - low.zeros;
+  lost.amax = found.largest;
+  if (loss->GivesKind(lost, index)) return false;
+  lost.EndBlock();
+  const double* const values = nullptr;  // nothing is looked at
+  loss->AddStretch(lost, values, values, kBlock, view, 0, index);
+  return true;
+}
+
+}  // namespace
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // TENSORCAST_SRC_CORE_SCALED_BLOCKS_INL_H_
