@@ -145,6 +145,9 @@ struct Kernels {
   Stage encode_f64[kRows];      // float32, integers, bool; null for float64 itself
   Stage integer[kRows][kRows];  // integers and bool modulo 2^width; equal widths: null
   Stage direct[kRows][kRows];   // both stages in one and packed; null where two are as good
+  // To bfloat16: what does the same where the processor lacks an instruction that the direct stage
+  // has; else null.
+  Stage instead_of_bfloat16[kRows];
   bool needs_environment[kRows][kRows];  // the floating-point one, for a pair of one stage
   Stage value_f64[kRows];                // to float64 from any type; null for float64 itself
   UnpackCodesOf unpack[kRows];

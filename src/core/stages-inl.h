@@ -23,6 +23,7 @@ void FillDirectStages(Kernels* kernels);
 void FillIntegerStages(Kernels* kernels);
 void FillPackingStages(Kernels* kernels);
 void FillTableStages(Kernels* kernels);
+void FillBfloat16Stages(Kernels* kernels);  // after the direct ones
 
 // Calls fill(std::integral_constant<std::size_t, row>) for every row of the type table.
 template <class Fill> void ForEachRow(const Fill& fill) {

@@ -162,6 +162,7 @@ const Kernels* TargetKernels() {
     FillIntegerStages(&filled);
     FillPackingStages(&filled);
     FillTableStages(&filled);
+    FillBfloat16Stages(&filled);
     return filled;
   }();
   return &kernels;
