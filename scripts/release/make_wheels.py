@@ -19,7 +19,7 @@ from toolchain import GLIBC, ROOT, Toolchain, platform, run
 
 OWN = "x86_64"  # the processor that all of this runs on
 MACHINES = (OWN, "aarch64")
-MOST_BYTES = 3_050_000  # of the import's wheel
+MOST_BYTES = 3_075_000  # of the import's wheel
 SMALLEST = "SHELL:-Xclang -Oz"  # told to clang, as Zig takes -Oz for -Os
 
 
