@@ -128,7 +128,8 @@ struct Kernels {
   // x, the rest is view.scaled's.
   void (*measure_scaled)(const LossView& view, const double* x, std::size_t n, std::uint64_t index,
                          LossState* loss);
-  // As measure_scaled, by codes and factors; false where it adds nothing. Null without FMA.
+  // As measure_scaled, by codes and factors; false where it adds nothing. Null without FMA or
+  // float16's conversion.
   bool (*measure_scaled_codes)(const LossView& view, std::uint64_t index, LossState* loss);
   // Adds n elements of a block that no cast connects, which are the tensors' from `index` on.
   void (*measure_pair)(const LossView& view, std::size_t n, std::uint64_t index, LossState* loss);

@@ -230,9 +230,13 @@ struct MeterAccess {
 Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
                      std::uint64_t index, Target target = Target::kBest);
 
-// As MeasureScaled, by the codes and their cells' factors alone, of a whole block;
-// view.scaled->values are not read, and sources have the signs of their results. False, and nothing
-// is added, where that cannot be: MeasureScaled is for any.
+// As MeasureScaled, by the codes and their cells' factors alone: view.scaled->values are not read.
+// A finite source has a code that is a number, with its sign, and a result is below the least
+// normal value where its code is (ScaledResults::of_quotients). False, and no element is added,
+// where that cannot be: of less than a whole block, of other types than float32, bfloat16 or
+// float16 beside int8 or a float of at most eight bits, of cells without a factor, with limits that
+// differ by sign or with an end that is no multiple of 16, and of blocks that are not as most are.
+// MeasureScaled is for any.
 bool MeasureScaledCodes(LossMeter& meter, const LossView& view, std::size_t n, std::uint64_t index,
                         Target target = Target::kBest);
 

@@ -169,6 +169,9 @@ struct NarrowMagnitudes {
     return hn::PromoteTo(DF32(), hn::BitCast(halves, hn::ShiftLeftSame(magnitude, shift)));
   }
   // Of a source's magnitude and a result's, which have the same sign; exact.
+  HWY_INLINE auto AreEqual(hn::Vec<DF32> source, hn::Vec<DF32> loaded) const {
+    return hn::Eq(source, hn::Mul(loaded, hn::Set(DF32(), factor)));
+  }
   HWY_INLINE hn::Vec<DF32> Difference(hn::Vec<DF32> source, hn::Vec<DF32> loaded) const {
     return hn::NegMulAdd(loaded, hn::Set(DF32(), factor), source);
   }
@@ -192,6 +195,28 @@ inline constexpr bool kIsHalf =
 
 template <class Numbers>
 inline constexpr bool kIsMagnitudes = std::is_same_v<Numbers, NarrowMagnitudes>;
+
+// Sources from `place` on and what was loaded of their results: numbers, or magnitudes.
+template <class Source, class Result> struct Compared {
+  template <class V> HWY_INLINE auto AreEqual(V x, V x_magnitude, V loaded) const {
+    if constexpr (kIsMagnitudes<Result>) {
+      return result.AreEqual(x_magnitude, loaded);
+    } else {
+      return Source::AreEqual(x, loaded, x_codes, place);
+    }
+  }
+  template <class V> HWY_INLINE V Difference(V x, V x_magnitude, V loaded) const {
+    if constexpr (kIsMagnitudes<Result>) {
+      return result.Difference(x_magnitude, loaded);
+    } else {
+      return Source::Difference(x, loaded, x_codes, place);
+    }
+  }
+
+  const Result& result;
+  const std::byte* x_codes;
+  std::size_t place;
+};
 
 // Calls with 0 ... kTimes - 1 as constants, without a loop: the compiler then keeps in registers
 // what they are places of.
@@ -361,7 +386,6 @@ template <bool kFew, class Source, class Result>
 FoundInBlocks SumErrors(const Result& result, const std::byte* x_codes, const std::byte* y_codes,
                         std::size_t n, hn::TFromD<typename Source::D> filter, Ahead* ahead,
                         StretchSums* squares, StretchSums* errors) {
-  static_assert(!(kFew && kIsMagnitudes<Result>));
   using D = typename Source::D;
   constexpr std::size_t kLanes = hn::MaxLanes(D());
   const D d;
@@ -383,17 +407,9 @@ FoundInBlocks SumErrors(const Result& result, const std::byte* x_codes, const st
           largest = hn::Max(largest, hn::BitCast(ordered, magnitude));
           least = hn::Min(least, hn::BitCast(ordered, magnitude));
           sums[0].template Add<at>(x);
-          if constexpr (kFew) {
-            if (HWY_LIKELY(hn::AllTrue(d, Source::AreEqual(x, y, x_codes, place)))) return;
-          }
-          const auto difference = [&]() HWY_ATTR __attribute__((always_inline)) {
-            if constexpr (kIsMagnitudes<Result>) {
-              return result.Difference(magnitude, y);
-            } else {
-              return Source::Difference(x, y, x_codes, place);
-            }
-          }
-          ();
+          const Compared<Source, Result> compared = {result, x_codes, place};
+          if (kFew && HWY_LIKELY(hn::AllTrue(d, compared.AreEqual(x, magnitude, y)))) return;
+          const auto difference = compared.Difference(x, magnitude, y);
           const auto error = hn::Abs(difference);
           max_error = hn::Max(max_error, hn::BitCast(ordered, error));
           inexact.Add(error);

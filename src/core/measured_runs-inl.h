@@ -26,21 +26,28 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 namespace {
 
-// As CastBlock, for a block that is measured: by the direct stage where it can, whose packed
-// results are read again.
-const std::byte* CastMeasured(const Bound& bound, const Job& job, const std::byte* codes,
-                              std::uint64_t i, std::size_t n, bool in_place,
-                              BlockBuffers* buffers) {
-  const std::uint64_t first = job.destination_first + i;
-  const std::uint64_t first_bit = first * static_cast<std::uint64_t>(bound.to->bits);
+// Casts a block by the direct stage, where it can; gives where its results stand, else null.
+std::byte* CastDirectly(const Bound& bound, const Job& job, const std::byte* codes, std::uint64_t i,
+                        std::size_t n, bool in_place) {
+  const std::uint64_t first_bit =
+      (job.destination_first + i) * static_cast<std::uint64_t>(bound.to->bits);
   if (bound.direct == nullptr || bound.unpack != nullptr || in_place || first_bit % 8 != 0) {
-    return CastBlock(bound, job, codes, i, n, buffers);
+    return nullptr;
   }
   std::byte* const results = job.destination + first_bit / 8;
   bound.direct(codes, results, n, bound.args);
+  return results;
+}
+
+// As CastBlock, for a block that is measured: packed results of the direct stage are read again.
+const std::byte* CastMeasured(const Bound& bound, const Job& job, const std::byte* codes,
+                              std::uint64_t i, std::size_t n, bool in_place,
+                              BlockBuffers* buffers) {
+  const std::byte* const results = CastDirectly(bound, job, codes, i, n, in_place);
+  if (results == nullptr) return CastBlock(bound, job, codes, i, n, buffers);
   if (bound.pack == nullptr) return results;
   bound.kernels->unpack[static_cast<std::size_t>(detail::RowIndex(bound.to->type))](
-      job.destination, first, n, buffers->result_codes);
+      results, 0, n, buffers->result_codes);
   return buffers->result_codes;
 }
 
@@ -292,14 +299,13 @@ template <class Value> class MeasuredRun {
       const Value filter = RelativeFilter(hn::ScalableTag<Value>(), lost.max_rel_error, is_narrow);
       found = WithSources(stretch, [&]<class Source>(Source, const std::byte* x) {
         const auto sum_with = [&]<class Result>(const Result& result, const std::byte* y) {
-          constexpr bool kMayBeFew =
-              !std::is_same_v<Result, AsFloat64> && !std::is_same_v<Result, NarrowMagnitudes>;
+          constexpr bool kMayBeFew = !std::is_same_v<Result, AsFloat64>;
           const auto sum = kMayBeFew && few_ ? SumErrors<kMayBeFew, Source, Result>
                                              : SumErrors<false, Source, Result>;
           return sum(result, x, y, n, filter, ahead, &squares, &errors);
         };
-        if constexpr (kFloat32) {
-          if (has_narrow_results_) {
+        if constexpr (kFloat32 && kConvertsHalves) {
+          if (ScalesToFloat16(*bound_.to)) {
             return sum_with(NarrowMagnitudes(*bound_.to), stretch.y_codes);
           }
         }
@@ -418,8 +424,6 @@ template <class Value> class MeasuredRun {
   BlockBuffers* const buffers_;
   const Stage x_stage_, y_stage_;
   const Standing x_standing_, y_standing_;
-  // Of which magnitudes are read from the codes.
-  const bool has_narrow_results_ = kConvertsHalves && ScalesToFloat16(*bound_.to);
   const OrdinaryPair pair_;
   const CodesOf source_codes_, result_codes_;
   // An error is no more than its source, and what a zero becomes is one.
@@ -445,7 +449,9 @@ void RunMeasuredCodes(const Bound& bound, const Job& job, const CodeLoss& table,
     const std::byte* const codes = SourceCodes(bound, job, i, 0, buffers);
     for (std::size_t k = 0; k < n; k += kBlock) {
       const std::byte* const block = SourceCodes(bound, job, i + k, kBlock, buffers);
-      CastMeasured(bound, job, block, i + k, kBlock, false, buffers);
+      if (CastDirectly(bound, job, block, i + k, kBlock, false) == nullptr) {
+        CastBlock(bound, job, block, i + k, kBlock, buffers);
+      }
       if (bound.unpack != nullptr) std::memcpy(unpacked + k, block, kBlock);
       AheadOf(bound, job, i + k, kBlock).AskForAll<float>();
     }

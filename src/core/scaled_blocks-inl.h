@@ -42,7 +42,7 @@ struct ByteMagnitudes {
   }
 };
 
-// What is found in a block, whose sources are finite and whose results have their signs.
+// What is found in a block, as long as its sources are finite.
 struct FoundInCells {
   double largest = 0, least = 0;  // magnitudes of the sources
   std::uint64_t inexact = 0, beyond = 0;
@@ -51,7 +51,8 @@ struct FoundInCells {
 };
 
 // What relative errors are held against: quotients that are larger than the known one when rounded.
-// Those that exceed it by half a unit are; a little less, so that no rounding hides one.
+// Those that exceed it by half a unit are; a little less, so that no rounding hides one. A merged
+// meter may know one of more than 1, of which it is enough that none is missed.
 class RelativeLimit {
  public:
   explicit RelativeLimit(double known)
@@ -159,25 +160,27 @@ FoundInCells SumCells(const Result& result, const std::byte* x_codes, const std:
 // Whether a target has this: fused operations and a conversion of float16.
 inline constexpr bool kMeasuresCodes = kFused && kConvertsHalves;
 
-// Calls with how a type's numbers stand, where they can be read so.
-template <class Work> bool WithFloats(DataType type, const Work& work) {
-  switch (type) {
-    case DataType::kFloat32: return work(AsFloat32());
-    case DataType::kBfloat16: return work(AsBfloat16());
-    case DataType::kFloat16: return work(AsFloat16());
-    default: return false;
-  }
+// The types whose numbers are read as they stand. Zeros of results keep their signs, or have none
+// to lose.
+bool IsMeasuredByCodes(const TypeInfo& from, const TypeInfo& to) {
+  return (from.type == DataType::kFloat32 || from.type == DataType::kBfloat16 ||
+          from.type == DataType::kFloat16) &&
+         (to.type == DataType::kInt8 || (ScalesToFloat16(to) && !to.is_fnuz()));
 }
-// Of codes whose zeros keep their signs, or have none to lose.
-template <class Work> bool WithMagnitudes(const TypeInfo& row, const Work& work) {
-  if (row.type == DataType::kInt8) return work(ByteMagnitudes());
-  return ScalesToFloat16(row) && !row.is_fnuz() && work(NarrowMagnitudes(row));
+template <class Work> auto WithFloats(DataType type, const Work& work) {
+  if (type == DataType::kFloat32) return work(AsFloat32());
+  if (type == DataType::kBfloat16) return work(AsBfloat16());
+  return work(AsFloat16());
+}
+template <class Work> auto WithMagnitudes(const TypeInfo& row, const Work& work) {
+  return row.type == DataType::kInt8 ? work(ByteMagnitudes()) : work(NarrowMagnitudes(row));
 }
 
-// A whole block; false, and nothing is added, where an example has to be looked for, where not all
-// is finite or a limit is not that of both signs. Sources have the signs of their results.
+// A whole block, see loss.h. False, too, where an example has to be looked for or a maximum grows,
+// and where a source is not finite: these are seldom.
 [[maybe_unused]] bool MeasureScaledCodes(const LossView& view, std::uint64_t index,
                                          LossState* loss) {
+  if (!IsMeasuredByCodes(*view.from, *view.to)) return false;
   const ScaledResults::Cell* const cells = view.scaled->cells;
   for (const ScaledResults::Cell* cell = cells;; ++cell) {
     const CellLimits& limits = cell->limits;
@@ -194,26 +197,20 @@ template <class Work> bool WithMagnitudes(const TypeInfo& row, const Work& work)
     y = unpacked;
   }
   LossStretch lost = loss->StretchFrom(index);
-  FoundInCells found;
-  const bool is_measured = WithFloats(view.from->type, [&]<class Source>(Source) {
+  const FoundInCells found = WithFloats(view.from->type, [&]<class Source>(Source) {
     return WithMagnitudes(*view.to, [&]<class Result>(const Result& result) {
       const auto sum = [&](auto halves) {
-        found = SumCells<Source, Result, halves>(result, x, y, cells, lost.max_rel_error,
-                                                 lost.squares, lost.errors);
+        return SumCells<Source, Result, halves>(result, x, y, cells, lost.max_rel_error,
+                                                lost.squares, lost.errors);
       };
       if constexpr (std::is_same_v<Result, NarrowMagnitudes>) {
-        if (cells->of_three_halves != 0) {
-          sum(std::true_type());
-          return true;
-        }
+        if (cells->of_three_halves != 0) return sum(std::true_type());
       }
-      sum(std::false_type());
-      return true;
+      return sum(std::false_type());
     });
   });
-  if (!is_measured || !(found.largest < std::numeric_limits<double>::infinity()) ||
-      found.error > lost.max_abs_error || found.relative_may_grow ||
-      (found.beyond != 0 && loss->params.beyond_undefined)) {
+  if (!(found.largest < std::numeric_limits<double>::infinity()) ||
+      found.error > lost.max_abs_error || found.relative_may_grow) {
     return false;
   }
   const CodesOf source_codes(*view.from), result_codes(*view.to);
@@ -221,10 +218,8 @@ template <class Work> bool WithMagnitudes(const TypeInfo& row, const Work& work)
   lost.smallest_nonzero = found.least;
   if (found.least == 0) {
     source_zeros = source_codes.Low(x, kBlock).zeros;
-    WithFloats(view.from->type, [&]<class Source>(Source) {
-      lost.smallest_nonzero = SmallestNonzero<Source>(x, kBlock);
-      return true;
-    });
+    lost.smallest_nonzero = WithFloats(
+        view.from->type, [&]<class Source>(Source) { return SmallestNonzero<Source>(x, kBlock); });
   }
   const LowCodes low = result_codes.Low(y, kBlock);
   lost.finite = lost.compared = kBlock;

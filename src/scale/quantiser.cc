@@ -1,5 +1,5 @@
 // A block at a time: decoded by the library's own cast, divided cell by cell, encoded by a cast
-// that rounds once, and, where measured, decoded again while it is in the first-level cache.
+// that rounds once, and, where measured, looked at again while it is in the first-level cache.
 //
 // In float32 by lanes, except from float64 and where a scale is out of the ordinary: a product with
 // the scale's inverse is off by two units at most, so that it is on the right side of every tie

@@ -323,17 +323,22 @@ std::vector<WrittenTensor> AllWritten(std::span<const std::uint64_t> shape) {
   return all;
 }
 
-// Of every format and source the same bytes from lanes as from elements one by one, in order and
-// with blocks in any.
+// Of every format and source the same bytes from lanes as from elements one by one: in order, and
+// with blocks in any, behind other elements of both sides and into a meter that knows others.
 TEST(QuantiserLoss, LanesOfEveryFormat) {
   constexpr std::uint64_t kRows[] = {75, 352};  // 26,400: the last block is not whole
   const std::uint64_t n = kRows[0] * kRows[1];
   unsigned seed = 0;
   for (const WrittenTensor& written : AllWritten(kRows)) {
     for (const DataType source : {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16}) {
-      const std::vector<float> values = MakeBlocks(n, ++seed);
-      std::vector<std::byte> x(*StorageBytes(source, n));
-      ASSERT_TRUE(Cast(DataType::kFloat32, std::as_bytes(std::span(values)), source, x, n).ok());
+      constexpr std::uint64_t kBefore = 3, kCodesBefore = 5;  // elements of other tensors
+      const std::vector<float> values = MakeBlocks(n + kBefore, ++seed);
+      std::vector<std::byte> all(*StorageBytes(source, n + kBefore));
+      ASSERT_TRUE(
+          Cast(DataType::kFloat32, std::as_bytes(std::span(values)), source, all, n + kBefore)
+              .ok());
+      const std::span<const std::byte> x =
+          std::span(all).subspan(kBefore * *StorageBytes(source, 1));
       const auto quantiser = [&](Target target) {
         return Quantiser(source, written.scaling, written.rule, written.partition, target);
       };
@@ -348,9 +353,11 @@ TEST(QuantiserLoss, LanesOfEveryFormat) {
         if (random() % 20 == 0 && scale > 0x1p-8) scale /= 2;
       }
       const CellScales scales = {0, cells, {}, global};
-      std::vector<std::byte> codes(*StorageBytes(written.scaling.element, n));
+      std::vector<std::byte> codes(*StorageBytes(written.scaling.element, n + kCodesBefore));
       LossMeter expected = one_by_one.Meter();
       one_by_one.Encode(x, 0, 0, n, scales, codes, 0, &expected);
+      LossMeter twice = expected;
+      ASSERT_TRUE(twice.Merge(expected).ok());
       std::vector<std::uint64_t> order((n + 1023) / 1024);
       for (std::uint64_t block = 0; block < order.size(); ++block) order[block] = block;
       std::shuffle(order.begin(), order.end() - 1, random);
@@ -363,9 +370,14 @@ TEST(QuantiserLoss, LanesOfEveryFormat) {
             << TargetName(target) << ", seed " << seed;
         for (const std::uint64_t block : order) {
           const std::uint64_t first = block * 1024, some = std::min<std::uint64_t>(1024, n - first);
-          forced.Encode(x, first, first, some, scales, codes, first, &shuffled);
+          forced.Encode(all, kBefore + first, first, some, scales, codes, kCodesBefore + first,
+                        &shuffled);
         }
         EXPECT_EQ(Saved(shuffled), Saved(expected)) << TargetName(target) << ", seed " << seed;
+        LossMeter merged = forced.Meter();
+        ASSERT_TRUE(merged.Merge(expected).ok());
+        forced.Encode(x, 0, 0, n, scales, codes, 0, &merged);
+        EXPECT_EQ(Saved(merged), Saved(twice)) << TargetName(target) << ", seed " << seed;
       }
     }
   }
