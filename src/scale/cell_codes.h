@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "core/loss.h"
+#include "scale/cell_values.h"
 #include "scale/scaled_tensor.h"
 
 namespace tensorcast::scale {
@@ -39,25 +40,30 @@ class CellQuotients {
   double least_normal_;
 };
 
-// The limits of scales, kept where one comes again, as those of few bits do.
-class KnownLimits {
+// What a scale says of its cells, kept where one comes again, as those of few bits do.
+class KnownCells {
  public:
-  KnownLimits(const CellQuotients& quotients, double global)
-      : quotients_(quotients), global_(global) {}
+  KnownCells(const CellQuotients& quotients, const CellArithmetic& values, double global)
+      : quotients_(quotients), values_(values), global_(global) {}
 
-  const core::CellLimits& Of(double scale) {
+  // All of a cell but its end.
+  const core::ScaledResults::Cell& Of(double scale) {
     Known& known = known_[std::bit_cast<std::uint64_t>(scale) >> 49 & 0xFF];
-    if (known.scale != scale) known = {scale, quotients_.Limits(scale, global_)};
-    return known.limits;
+    if (known.scale != scale) {
+      const auto [factor, of_three_halves] = values_.CellFactorsOf(scale, global_);
+      known = {scale, {0, quotients_.Limits(scale, global_), factor, of_three_halves}};
+    }
+    return known.cell;
   }
 
  private:
   struct Known {
     double scale = std::numeric_limits<double>::quiet_NaN();
-    core::CellLimits limits = {};
+    core::ScaledResults::Cell cell = {};
   };
 
   const CellQuotients& quotients_;
+  const CellArithmetic& values_;
   const double global_;
   std::array<Known, 256> known_;  // by the last bits of an exponent and the first of a mantissa
 };

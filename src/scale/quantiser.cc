@@ -232,8 +232,8 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
     const double global = scaling_.global_use == Factor::kMultiplies ? scales.global : 1;
     lanes_->find_nibble_steps(global, numerator, nibble_steps);
   }
-  std::optional<KnownLimits> limits;
-  if (loss != nullptr) limits.emplace(quotients_, scales.global);
+  std::optional<KnownCells> known;
+  if (loss != nullptr) known.emplace(quotients_, values_, scales.global);
   const Call call = {x,
                      x_first,
                      first,
@@ -261,7 +261,7 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
     } else {
       EncodeInDouble(call, done, some);
     }
-    if (loss != nullptr) Measure(call, done, some, *limits, loss);
+    if (loss != nullptr) Measure(call, done, some, *known, loss);
   });
 }
 
@@ -375,7 +375,7 @@ void Quantiser::EncodeInDouble(const Call& call, std::uint64_t done, std::uint64
 }
 
 // What a block of the tensor's own lost.
-void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n, KnownLimits& limits,
+void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n, KnownCells& known,
                         LossMeter* loss) const {
   alignas(64) double values[kBlock];
   alignas(64) double results[kBlock];
@@ -386,10 +386,8 @@ void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n, K
   };
   ForEachRun(partition_, call.first + done, n,
              [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
-               const double scale = scale_of(cell);
-               const auto [factor, of_three_halves] =
-                   values_.CellFactorsOf(scale, call.scales.global);
-               *next++ = {at + length, limits.Of(scale), factor, of_three_halves};
+               *next = known.Of(scale_of(cell));
+               next++->end = at + length;
              });
   const core::ScaledResults scaled = {results, cells, true};
   const core::LossView view = {

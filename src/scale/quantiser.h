@@ -78,7 +78,7 @@ class Quantiser {
   void EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const;
   // Of bfloat16s, without quotients; false where it cannot.
   bool EncodeFromHalves(const Call& call, std::uint64_t done, std::uint64_t n) const;
-  void Measure(const Call& call, std::uint64_t done, std::uint64_t n, KnownLimits& limits,
+  void Measure(const Call& call, std::uint64_t done, std::uint64_t n, KnownCells& known,
                LossMeter* loss) const;
   void GatherInLanes(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
                      std::uint64_t n, std::uint64_t first_cell, std::span<double> amax) const;
