@@ -363,7 +363,7 @@ class QuantiseJob {
     }
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const core::ScaledResults::Cell all = {
-        kRangeGrain, {kInfinity, kInfinity, std::numeric_limits<double>::denorm_min()}, 0, 0};
+        kRangeGrain, {kInfinity, kInfinity, std::numeric_limits<double>::denorm_min()}, {}};
     const std::uint64_t skew = BitsOf(info_.type) < 8 ? first % kWholeBytes : 0;
     for (std::uint64_t done = 0; done < n;) {
       const std::uint64_t some = std::min(n - done, kRangeGrain - (first + done) % kRangeGrain);

@@ -9,6 +9,7 @@
 
 // g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
 #if HWY_TARGET != HWY_SCALAR
+#include "core/decode-inl.h"
 #include "core/lanes-inl.h"
 #include "core/stages-inl.h"
 #if HWY_TARGET == HWY_AVX3_DL
@@ -25,23 +26,16 @@ bool HasBfloat16() {
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 5 & 1) != 0;
 }
 
-// 16 elements as float32, exactly.
-template <DataType kFrom> HWY_INLINE __m512 LoadFloat32(const std::byte* in) {
-  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
-  if constexpr (kFrom == DataType::kFloat16) return _mm512_cvt_roundph_ps(x, _MM_FROUND_NO_EXC);
-  return _mm512_cvtepi32_ps(kFrom == DataType::kInt16 ? _mm512_cvtepi16_epi32(x)
-                                                      : _mm512_cvtepu16_epi32(x));
-}
-
 template <DataType kFrom>
 void Bfloat16Stage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   const auto step = [](const std::byte* from, std::byte* to) TENSORCAST_INLINED {
     for (std::size_t i = 0; i < 2; ++i) {
-      const __m512 low = LoadFloat32<kFrom>(from + 64 * i);
-      const __m512 high = LoadFloat32<kFrom>(from + 64 * i + 32);
+      const Float32s x = DecodeFloat32<kFrom, kKeepSignalling>(from + 64 * i);
       __m512i both;
       // The target's own flags do not name it.
-      __asm__("vcvtne2ps2bf16 {%2, %1, %0|%0, %1, %2}" : "=v"(both) : "v"(high), "v"(low));
+      __asm__("vcvtne2ps2bf16 {%2, %1, %0|%0, %1, %2}"
+              : "=v"(both)
+              : "v"(x.high.raw), "v"(x.low.raw));
       _mm512_storeu_si512(to + 64 * i, both);
     }
   };

@@ -93,16 +93,20 @@ struct CellLimits {
   double least_normal;  // the destination's, times the scale; above zero
 };
 
+// What the values of codes that have a scale in common are multiplied by, where doubles hold the
+// products; 0 where they do not, or nobody says. Where codes are powers of two and 3/2 times these,
+// and products are rounded, what becomes of 1 and of 3/2.
+struct CellFactors {
+  double factor, of_three_halves;
+};
+
 // What stands in the place of the destination's values and limits where its codes have scales.
 struct ScaledResults {
   // Some elements of a view that are of one cell, behind those of the last one.
   struct Cell {
     std::size_t end;  // the place behind them
     CellLimits limits;
-    // What the codes' values are multiplied by, where doubles hold the products. Where they do not
-    // and codes are powers of two and 3/2 times these: what becomes of 1 and of 3/2. Else 0.
-    double factor;
-    double of_three_halves;
+    CellFactors factors;
   };
 
   const CellLimits& LimitsOf(std::size_t i) const {

@@ -325,6 +325,7 @@ struct FoundInBlocks {
   double error = 0;                // the largest
   bool relative_may_grow = false;  // a relative error is larger than the known one, perhaps
   double smallest = 0;             // of the sources but zero; 0 where there is none
+  std::uint64_t beyond = 0;        // of the sources, where one that is may be among them
 };
 
 // Sums the squares of n sources, whole blocks, whose results are the same numbers.
@@ -516,6 +517,25 @@ struct LowCounts {
   std::size_t source_zeros = 0, lost_signs = 0;  // of sources; of zeros that have none any more
   std::size_t zeros = 0, low = 0;                // of results: zero, and below the normal ones
 };
+
+// Puts into a stretch what n elements, all finite, are; its sums and maxima are put there
+// elsewhere.
+inline void CountFound(const FoundInBlocks& found, const LowCounts& low, std::size_t n,
+                       LossStretch* lost) {
+  const auto counts = [lost](Loss loss) -> std::uint64_t& {
+    return lost->counts[static_cast<std::size_t>(loss)];
+  };
+  lost->finite = lost->compared = n;
+  lost->compared_nonzero = n - low.source_zeros;
+  counts(Loss::kExact) = n - found.inexact;
+  counts(Loss::kToLimit) = found.beyond;
+  counts(Loss::kToZero) = low.zeros - low.source_zeros;
+  counts(Loss::kRounded) = found.inexact - found.beyond - counts(Loss::kToZero);
+  counts(Loss::kToSubnormal) = low.low - low.zeros;
+  counts(Loss::kZeroSignLost) = low.lost_signs;
+  lost->amax = found.largest;
+  lost->smallest_nonzero = found.smallest;
+}
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

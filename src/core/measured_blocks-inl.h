@@ -26,6 +26,16 @@ const Kernels* TargetKernels();
 
 namespace {
 
+// n codes of a side from an element on, one a carrier: as they stand, or unpacked into `room`.
+const std::byte* CodesAt(const TypeInfo& row, const std::byte* side, std::uint64_t first,
+                         std::size_t n, std::byte* room) {
+  const UnpackCodesOf unpack =
+      TargetKernels()->unpack[static_cast<std::size_t>(detail::RowIndex(row.type))];
+  if (unpack == nullptr) return side + first * BytesOf(row);
+  unpack(side, first, n, room);
+  return room;
+}
+
 // The values of codes, in `room` where the codes are no values that can be read where they stand.
 template <class Value>
 const Value* Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
@@ -122,17 +132,11 @@ void MeasurePairBlock(const LossView& view, std::size_t n, std::uint64_t index, 
   alignas(64) double x_room[kBlock];
   alignas(64) double y_room[kBlock];
   alignas(64) std::byte codes[kBlock];
-  const Kernels& kernels = *TargetKernels();
   const auto values = [&](const TypeInfo& row, const std::byte* side, std::uint64_t first,
                           double* room) {
-    const auto place = static_cast<std::size_t>(detail::RowIndex(row.type));
-    const std::byte* elements = codes;
-    if (kernels.unpack[place] != nullptr) {
-      kernels.unpack[place](side, first, n, codes);
-    } else {
-      elements = side + first * BytesOf(row);
-    }
-    return Values(kernels.value_f64[place], elements, n, EncodeArgs(), true, room);
+    const Stage stage =
+        TargetKernels()->value_f64[static_cast<std::size_t>(detail::RowIndex(row.type))];
+    return Values(stage, CodesAt(row, side, first, n, codes), n, EncodeArgs(), true, room);
   };
   const double* const x = values(*view.from, view.source, view.source_first, x_room);
   const double* const y = values(*view.to, view.result, view.result_first, y_room);

@@ -45,10 +45,7 @@ const std::byte* CastMeasured(const Bound& bound, const Job& job, const std::byt
                               BlockBuffers* buffers) {
   const std::byte* const results = CastDirectly(bound, job, codes, i, n, in_place);
   if (results == nullptr) return CastBlock(bound, job, codes, i, n, buffers);
-  if (bound.pack == nullptr) return results;
-  bound.kernels->unpack[static_cast<std::size_t>(detail::RowIndex(bound.to->type))](
-      results, 0, n, buffers->result_codes);
-  return buffers->result_codes;
+  return CodesAt(*bound.to, results, 0, n, buffers->result_codes);
 }
 
 constexpr std::size_t kStretch = kStretchBlocks * kBlock;
@@ -330,9 +327,7 @@ template <class Value> class MeasuredRun {
                          : with_numbers([&]<class Numbers>(Numbers, const std::byte* codes) {
                              return SmallestNonzero<Numbers>(codes, n);
                            });
-    const LowCounts low = CountLow(stretch, found);
-    lost.finite = lost.compared = n;
-    lost.compared_nonzero = n - low.source_zeros;
+    CountFound(found, CountLow(stretch, found), n, &lost);
     // The filter may underflow where the numbers are very small.
     const bool is_tiny =
         found.inexact != 0 && (is_narrow || !kFused) && found.smallest < kTiny<Value>;
@@ -349,16 +344,6 @@ template <class Value> class MeasuredRun {
         WithSources(stretch, take);
       }
     }
-    const auto counts = [&lost](Loss loss) -> std::uint64_t& {
-      return lost.counts[static_cast<std::size_t>(loss)];
-    };
-    counts(Loss::kExact) = n - found.inexact;
-    counts(Loss::kToZero) = low.zeros - low.source_zeros;
-    counts(Loss::kRounded) = found.inexact - counts(Loss::kToZero);
-    counts(Loss::kToSubnormal) = low.low - low.zeros;
-    counts(Loss::kZeroSignLost) = low.lost_signs;
-    lost.amax = found.largest;
-    lost.smallest_nonzero = found.smallest;
     for (std::size_t block = 0; block < n / kBlock; ++block) {
       std::copy_n(squares.of[block], kLossSums, lost.squares);
       std::copy_n(errors.of[block], kLossSums, lost.errors);

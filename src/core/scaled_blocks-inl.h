@@ -19,11 +19,10 @@
 
 #include "core/loss-inl.h"
 #include "core/loss_blocks-inl.h"
+#include "core/measured_blocks-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
-
-const Kernels* TargetKernels();
 
 namespace {
 
@@ -40,14 +39,6 @@ struct ByteMagnitudes {
     const auto code = hn::LoadU(bytes, reinterpret_cast<const std::int8_t*>(codes) + i);
     return hn::ConvertTo(DF32(), hn::Abs(hn::PromoteTo(whole, code)));
   }
-};
-
-// What is found in a block, as long as its sources are finite.
-struct FoundInCells {
-  double largest = 0, least = 0;  // magnitudes of the sources
-  std::uint64_t inexact = 0, beyond = 0;
-  double error = 0;                // the largest
-  bool relative_may_grow = false;  // a relative error is larger than the known one
 };
 
 // What relative errors are held against: quotients that are larger than the known one when rounded.
@@ -80,8 +71,8 @@ inline float RoundedUp(double value) {
 template <bool kHalves> class CellProducts {
  public:
   HWY_INLINE CellProducts(const ScaledResults::Cell& cell, double unit)
-      : factor_(hn::Set(DF64(), cell.factor * unit)),
-        of_halves_(hn::Set(DF64(), cell.of_three_halves * unit)) {}
+      : factor_(hn::Set(DF64(), cell.factors.factor * unit)),
+        of_halves_(hn::Set(DF64(), cell.factors.of_three_halves * unit)) {}
   // From a source's magnitude.
   HWY_INLINE hn::Vec<DF64> Subtract(hn::Vec<DF64> code, hn::Vec<DF64> magnitude) const {
     if constexpr (!kHalves) return hn::NegMulAdd(code, factor_, magnitude);
@@ -97,9 +88,9 @@ template <bool kHalves> class CellProducts {
 };
 
 template <class Source, class Result, bool kHalves>
-FoundInCells SumCells(const Result& result, const std::byte* x_codes, const std::byte* y_codes,
-                      const ScaledResults::Cell* cell, double known, double* squares,
-                      double* errors) {
+FoundInBlocks SumCells(const Result& result, const std::byte* x_codes, const std::byte* y_codes,
+                       const ScaledResults::Cell* cell, double known, double* squares,
+                       double* errors) {
   constexpr std::size_t kLanes = hn::MaxLanes(DF32());
   const DF64 d;
   const D32 ordered;
@@ -146,7 +137,7 @@ FoundInCells SumCells(const Result& result, const std::byte* x_codes, const std:
   square_sums.StoreTo(squares);
   error_sums.StoreTo(errors);
   const hn::RebindToSigned<DF64> whole;
-  FoundInCells found;
+  FoundInBlocks found;
   found.largest = Number(hn::GetLane(hn::MaxOfLanes(ordered, largest)));
   found.least = Number(hn::GetLane(hn::MinOfLanes(ordered, least)));
   found.inexact = kBlock - exact.Total();
@@ -184,27 +175,22 @@ template <class Work> auto WithMagnitudes(const TypeInfo& row, const Work& work)
   const ScaledResults::Cell* const cells = view.scaled->cells;
   for (const ScaledResults::Cell* cell = cells;; ++cell) {
     const CellLimits& limits = cell->limits;
-    if (!(cell->factor > 0) || !(limits.up == limits.down && limits.up > 0)) return false;
+    if (!(cell->factors.factor > 0) || !(limits.up == limits.down && limits.up > 0)) return false;
     if (cell->end >= kBlock) break;
     if (cell->end % kCellGrain != 0) return false;
   }
-  alignas(64) std::byte unpacked[kBlock];
-  const std::byte* x = view.source + view.source_first * static_cast<unsigned>(view.from->bits) / 8;
-  const std::byte* y = view.result + view.result_first;
-  if (view.to->is_packed()) {
-    TargetKernels()->unpack[static_cast<std::size_t>(detail::RowIndex(view.to->type))](
-        view.result, view.result_first, kBlock, unpacked);
-    y = unpacked;
-  }
+  alignas(64) std::byte unpacked[kBlock];  // results; sources are not packed
+  const std::byte* const x = CodesAt(*view.from, view.source, view.source_first, kBlock, unpacked);
+  const std::byte* const y = CodesAt(*view.to, view.result, view.result_first, kBlock, unpacked);
   LossStretch lost = loss->StretchFrom(index);
-  const FoundInCells found = WithFloats(view.from->type, [&]<class Source>(Source) {
+  FoundInBlocks found = WithFloats(view.from->type, [&]<class Source>(Source) {
     return WithMagnitudes(*view.to, [&]<class Result>(const Result& result) {
       const auto sum = [&](auto halves) {
         return SumCells<Source, Result, halves>(result, x, y, cells, lost.max_rel_error,
                                                 lost.squares, lost.errors);
       };
       if constexpr (std::is_same_v<Result, NarrowMagnitudes>) {
-        if (cells->of_three_halves != 0) return sum(std::true_type());
+        if (cells->factors.of_three_halves != 0) return sum(std::true_type());
       }
       return sum(std::false_type());
     });
@@ -213,26 +199,17 @@ template <class Work> auto WithMagnitudes(const TypeInfo& row, const Work& work)
       found.error > lost.max_abs_error || found.relative_may_grow) {
     return false;
   }
-  const CodesOf source_codes(*view.from), result_codes(*view.to);
-  std::size_t source_zeros = 0;
-  lost.smallest_nonzero = found.least;
+  LowCounts low;
+  found.smallest = found.least;
   if (found.least == 0) {
-    source_zeros = source_codes.Low(x, kBlock).zeros;
-    lost.smallest_nonzero = WithFloats(
+    low.source_zeros = CodesOf(*view.from).Low(x, kBlock).zeros;
+    found.smallest = WithFloats(
         view.from->type, [&]<class Source>(Source) { return SmallestNonzero<Source>(x, kBlock); });
   }
-  const LowCodes low = result_codes.Low(y, kBlock);
-  lost.finite = lost.compared = kBlock;
-  lost.compared_nonzero = kBlock - source_zeros;
-  const auto counts = [&lost](Loss kind) -> std::uint64_t& {
-    return lost.counts[static_cast<std::size_t>(kind)];
-  };
-  counts(Loss::kExact) = kBlock - found.inexact;
-  counts(Loss::kToZero) = low.zeros - source_zeros;
-  counts(Loss::kToLimit) = found.beyond;
-  counts(Loss::kRounded) = found.inexact - found.beyond - counts(Loss::kToZero);
-  counts(Loss::kToSubnormal) = low.low - low.zeros;
-  lost.amax = found.largest;
+  const LowCodes results = CodesOf(*view.to).Low(y, kBlock);
+  low.zeros = results.zeros;
+  low.low = results.low;
+  CountFound(found, low, kBlock, &lost);
   if (loss->GivesKind(lost, index)) return false;
   lost.EndBlock();
   const double* const values = nullptr;  // nothing is looked at

@@ -50,8 +50,8 @@ class KnownCells {
   const core::ScaledResults::Cell& Of(double scale) {
     Known& known = known_[std::bit_cast<std::uint64_t>(scale) >> 49 & 0xFF];
     if (known.scale != scale) {
-      const auto [factor, of_three_halves] = values_.CellFactorsOf(scale, global_);
-      known = {scale, {0, quotients_.Limits(scale, global_), factor, of_three_halves}};
+      known = {scale,
+               {0, quotients_.Limits(scale, global_), values_.CellFactorsOf(scale, global_)}};
     }
     return known.cell;
   }

@@ -56,13 +56,13 @@ CellArithmetic::Factors CellArithmetic::FactorsOf(double scale, double global) c
   return factors;
 }
 
-CellArithmetic::CellFactors CellArithmetic::CellFactorsOf(double scale, double global) const {
+core::CellFactors CellArithmetic::CellFactorsOf(double scale, double global) const {
   const auto [multiplier, divisor] = FactorsOf(scale, global);
-  if (scaling.zero_point || !IsOrdinary(multiplier) || !IsOrdinary(divisor)) return {};
+  if (scaling.zero_point || !IsOrdinary(multiplier) || !IsOrdinary(divisor)) return {0, 0};
   if (scaling.scale_use != Factor::kDivides && scaling.global_use != Factor::kDivides) {
     return {exact_product ? multiplier : 0, 0};
   }
-  if (!two_mantissas || rounding != Rounding::kNearest) return {};
+  if (!two_mantissas || rounding != Rounding::kNearest) return {0, 0};
   return {multiplier / divisor, 1.5 * multiplier / divisor};
 }
 

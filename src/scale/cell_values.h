@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "core/loss.h"
 #include "scale/scaled_tensor.h"
 
 namespace tensorcast::scale {
@@ -20,12 +21,8 @@ enum class Rounding : std::uint8_t {
 struct CellArithmetic {
   CellArithmetic(const Scaling& scaling, Rounding rounding);
 
-  // What Run does in one multiplication of doubles, of codes without a zero point; else 0.
-  struct CellFactors {
-    double factor = 0;           // of any code, or of 1
-    double of_three_halves = 0;  // where codes are powers of two and 3/2 times these, or 0
-  };
-  CellFactors CellFactorsOf(double scale, double global) const;
+  // What Run does in one multiplication of doubles, of codes without a zero point.
+  core::CellFactors CellFactorsOf(double scale, double global) const;
 
   // values[i] becomes ((codes[i] - zero) * multiplier) / divisor, rounded once; codes[i] is the
   // value of a code, as float or double, and may stand where values[i] does. NaN of a code stays as

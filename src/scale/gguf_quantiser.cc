@@ -323,8 +323,7 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
         *next++ = {at + (run + 1) * encoder_.run,
                    {limit(made.beyond_up[run]), limit(made.beyond_down[run]),
                     std::max(double{made.least_normal[run]}, std::numeric_limits<double>::min())},
-                   0,
-                   0};
+                   {}};
       }
       for (std::size_t i = 0; i < block.size(); ++i) {
         if (!is_packed) {

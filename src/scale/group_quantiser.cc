@@ -419,7 +419,7 @@ void GroupQuantiser::Measure(std::span<const std::byte> x, std::uint64_t x_first
           rule_.is_fitted() ? kInfinite : end_of(rule_.codes() - 1 - zero, std::fabs(of.scale));
       double down = rule_.is_fitted() ? kInfinite : end_of(zero, std::fabs(of.scale));
       if (of.scale < 0) std::swap(up, down);
-      *next++ = {i + n, {up, down, std::fabs(of.scale)}, 0, 0};
+      *next++ = {i + n, {up, down, std::fabs(of.scale)}, {}};
       for (std::size_t k = i; k < i + n; ++k) {
         const int code = codes[done + k];
         results[k] = (code - of.zero) * of.scale + of.bias;

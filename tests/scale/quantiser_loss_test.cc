@@ -403,9 +403,8 @@ TEST(QuantiserLoss, OrdinaryBlocksAreMeasuredByTheirCodes) {
       quantiser.Encode(bytes, 0, 0, 1024, {0, cells, {}, global}, codes, 0, &meter);
       const CellArithmetic arithmetic(written.scaling, Rounding::kNearest);
       const CellQuotients quotients(written.scaling, true);
-      const auto [factor, of_three_halves] = arithmetic.CellFactorsOf(cells[0], global);
-      const core::ScaledResults::Cell all = {1024, quotients.Limits(cells[0], global), factor,
-                                             of_three_halves};
+      const core::ScaledResults::Cell all = {1024, quotients.Limits(cells[0], global),
+                                             arithmetic.CellFactorsOf(cells[0], global)};
       const core::ScaledResults scaled = {nullptr, &all, true};
       const core::LossView view = {FindType(DataType::kFloat32),
                                    FindType(written.scaling.element),
