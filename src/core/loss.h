@@ -120,6 +120,10 @@ struct ScaledResults {
   // Whether each code is the nearest to its source over the scale, so that only a source below the
   // least normal value has a result that is. With an offset, or turned back, others have too.
   bool of_quotients = false;
+  // What scales are multiplied by, each code in a byte, where the view's results are other codes or
+  // are not made yet, and the codes' type.
+  const std::byte* multiples = nullptr;
+  const TypeInfo* multiples_type = nullptr;
 };
 
 // The elements of one run over part of a tensor, where they stand: first indices in elements.
@@ -234,13 +238,14 @@ struct MeterAccess {
 Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
                      std::uint64_t index, Target target = Target::kBest);
 
-// As MeasureScaled, by the codes and their cells' factors alone: view.scaled->values are not read.
+// As MeasureScaled, by the codes, or the multiples in their place, and their cells' factors alone:
+// view.scaled->values are not read, nor results where there are multiples.
 // A finite source has a code that is a number, with its sign, and a result is below the least
 // normal value where its code is (ScaledResults::of_quotients). False, and no element is added,
 // where that cannot be: of less than a whole block, of other types than float32, bfloat16 or
-// float16 beside int8 or a float of at most eight bits, of cells without a factor, with limits that
-// differ by sign or with an end that is no multiple of 16, and of blocks that are not as most are.
-// MeasureScaled is for any.
+// float16 beside int8 or a float of at most eight bits, of cells without a factor, with a
+// limit below it, of floats with limits that differ by sign, or with an end that is no multiple of
+// 16, and of blocks that are not as most are. MeasureScaled is for any.
 bool MeasureScaledCodes(LossMeter& meter, const LossView& view, std::size_t n, std::uint64_t index,
                         Target target = Target::kBest);
 

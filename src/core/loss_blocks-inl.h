@@ -156,6 +156,7 @@ struct AsInt64 {
 // the number over `factor`.
 struct NarrowMagnitudes {
   using D = DF32;
+  static constexpr bool kTwoEnds = false;  // of cells (scaled_blocks-inl.h)
   explicit NarrowMagnitudes(const TypeInfo& row)
       : magnitude_bits(static_cast<std::uint8_t>(detail::MagnitudeMask(row))),
         shift(detail::Row(DataType::kFloat16).mantissa_bits - row.mantissa_bits),

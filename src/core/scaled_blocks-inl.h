@@ -33,6 +33,7 @@ static_assert(kCellGrain % kStepOf<DF32> == 0);
 // Magnitudes of integers of eight bits.
 struct ByteMagnitudes {
   static constexpr double factor = 1;
+  static constexpr bool kTwoEnds = true;  // a range may end further from zero on one side
   HWY_INLINE hn::Vec<DF32> Load(const std::byte* codes, std::size_t i) const {
     const hn::Rebind<std::int8_t, DF32> bytes;
     const hn::Rebind<std::int32_t, DF32> whole;
@@ -106,15 +107,21 @@ FoundInBlocks SumCells(const Result& result, const std::byte* x_codes, const std
   SquareSums square_sums, error_sums;
   for (std::size_t i = 0; i < kBlock; ++cell) {
     const CellProducts<kHalves> products(*cell, result.factor);
-    const auto limit = hn::Set(DF32(), RoundedUp(cell->limits.up));
+    const auto up = hn::Set(DF32(), RoundedUp(cell->limits.up));
+    [[maybe_unused]] const auto down = hn::Set(DF32(), RoundedUp(cell->limits.down));
     const std::size_t end = std::min(cell->end, kBlock);
     for (; i < end; i += kStepOf<DF32>) {
       Unrolled<kStepOf<DF32> / kLanes>([&](auto at) HWY_ATTR __attribute__((always_inline)) {
         const std::size_t place = i + at * kLanes;
-        const auto x = hn::Abs(Source::Load(x_codes, place)), y = result.Load(y_codes, place);
+        const auto source = Source::Load(x_codes, place);
+        const auto x = hn::Abs(source), y = result.Load(y_codes, place);
         largest = hn::Max(largest, hn::BitCast(ordered, x));
         least = hn::Min(least, hn::BitCast(ordered, x));
-        beyond.Add(hn::Ge(x, limit));
+        if constexpr (Result::kTwoEnds) {
+          beyond.Add(hn::Ge(x, hn::IfNegativeThenElse(source, down, up)));
+        } else {
+          beyond.Add(hn::Ge(x, up));
+        }
         square_sums.template Add<at>(x);
         const auto add = [&](auto which, auto narrow_x, auto narrow_y) HWY_ATTR
             __attribute__((always_inline)) {
@@ -153,10 +160,18 @@ inline constexpr bool kMeasuresCodes = kFused && kConvertsHalves;
 
 // The types whose numbers are read as they stand. Zeros of results keep their signs, or have none
 // to lose.
-bool IsMeasuredByCodes(const TypeInfo& from, const TypeInfo& to) {
+bool IsMeasuredByCodes(const TypeInfo& from, const TypeInfo& codes) {
   return (from.type == DataType::kFloat32 || from.type == DataType::kBfloat16 ||
           from.type == DataType::kFloat16) &&
-         (to.type == DataType::kInt8 || (ScalesToFloat16(to) && !to.is_fnuz()));
+         (codes.type == DataType::kInt8 || (ScalesToFloat16(codes) && !codes.is_fnuz()));
+}
+// Whether a cell has a factor, and nothing beyond its ends is zero: one end, or of integers two.
+bool IsMeasuredByFactor(const ScaledResults::Cell& cell, bool is_integer) {
+  const CellLimits& limits = cell.limits;
+  const double nearest = std::min(limits.up, limits.down),
+               farthest = std::max(limits.up, limits.down);
+  return cell.factors.factor > 0 && nearest >= cell.factors.factor &&
+         (is_integer || nearest == farthest);
 }
 template <class Work> auto WithFloats(DataType type, const Work& work) {
   if (type == DataType::kFloat32) return work(AsFloat32());
@@ -171,20 +186,23 @@ template <class Work> auto WithMagnitudes(const TypeInfo& row, const Work& work)
 // and where a source is not finite: these are seldom.
 [[maybe_unused]] bool MeasureScaledCodes(const LossView& view, std::uint64_t index,
                                          LossState* loss) {
-  if (!IsMeasuredByCodes(*view.from, *view.to)) return false;
+  const std::byte* const multiples = view.scaled->multiples;
+  const TypeInfo& codes = multiples != nullptr ? *view.scaled->multiples_type : *view.to;
+  if (!IsMeasuredByCodes(*view.from, codes)) return false;
   const ScaledResults::Cell* const cells = view.scaled->cells;
   for (const ScaledResults::Cell* cell = cells;; ++cell) {
-    const CellLimits& limits = cell->limits;
-    if (!(cell->factors.factor > 0) || !(limits.up == limits.down && limits.up > 0)) return false;
+    if (!IsMeasuredByFactor(*cell, codes.is_integer())) return false;
     if (cell->end >= kBlock) break;
     if (cell->end % kCellGrain != 0) return false;
   }
   alignas(64) std::byte unpacked[kBlock];  // results; sources are not packed
   const std::byte* const x = CodesAt(*view.from, view.source, view.source_first, kBlock, unpacked);
-  const std::byte* const y = CodesAt(*view.to, view.result, view.result_first, kBlock, unpacked);
+  const std::byte* const y = multiples != nullptr
+                                 ? multiples
+                                 : CodesAt(codes, view.result, view.result_first, kBlock, unpacked);
   LossStretch lost = loss->StretchFrom(index);
   FoundInBlocks found = WithFloats(view.from->type, [&]<class Source>(Source) {
-    return WithMagnitudes(*view.to, [&]<class Result>(const Result& result) {
+    return WithMagnitudes(codes, [&]<class Result>(const Result& result) {
       const auto sum = [&](auto halves) {
         return SumCells<Source, Result, halves>(result, x, y, cells, lost.max_rel_error,
                                                 lost.squares, lost.errors);
@@ -202,11 +220,13 @@ template <class Work> auto WithMagnitudes(const TypeInfo& row, const Work& work)
   LowCounts low;
   found.smallest = found.least;
   if (found.least == 0) {
+    // Others may have taken the sign of a zero.
+    if (codes.is_float() && !view.scaled->of_quotients) return false;
     low.source_zeros = CodesOf(*view.from).Low(x, kBlock).zeros;
     found.smallest = WithFloats(
         view.from->type, [&]<class Source>(Source) { return SmallestNonzero<Source>(x, kBlock); });
   }
-  const LowCodes results = CodesOf(*view.to).Low(y, kBlock);
+  const LowCodes results = CodesOf(codes).Low(y, kBlock);
   low.zeros = results.zeros;
   low.low = results.low;
   CountFound(found, low, kBlock, &lost);
