@@ -22,6 +22,7 @@
 #include "scale/float_sums-inl.h"
 #include "scale/gguf_formulas-inl.h"
 #include "scale/gguf_lanes-inl.h"
+#include "scale/group_lanes-inl.h"
 #include "scale/half_quotients-inl.h"
 #include "scale/integer_cells-inl.h"
 #include "scale/largest-inl.h"
@@ -296,6 +297,7 @@ const CellLanes* TargetLanes() {
     filled.factors_of = &FactorsOf;
     filled.divide = &Divide;
     filled.divide_to_integers = &DivideToIntegers;
+    filled.pack_nibbles = &PackNibbles;
 #if HWY_TARGET <= HWY_AVX3
     filled.divide_to_halves = &DivideToHalves;
     filled.multiply_to_halves = &MultiplyToHalves;
@@ -364,6 +366,7 @@ const CellLanes* TargetLanes() {
     filled.transpose_32 = &Transpose<std::uint32_t>;
     filled.largest_32 = &Largest32;
     filled.largest_16 = &Largest16;
+    filled.range_of = &RangeOf;
     filled.gguf = gguf::kLanes;
     filled.add_squared_errors = &errors::Add;
     return filled;

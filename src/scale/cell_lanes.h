@@ -189,9 +189,13 @@ struct CellLanes {
   bool (*encode_by_nibble_steps)(const std::byte* x, std::byte* codes, std::size_t n,
                                  const NibbleSteps* steps, const double* scales,
                                  const CellsInOrder& cells);
-  // The codes of int8: the quotients rounded to the nearest within 127, of NaN 0.
+  // Integers of eight bits: the quotients rounded to the nearest between `least`, -127 or -128, and
+  // 127, of NaN 0.
   void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
-                             const Divisors& by, const CellsInOrder& cells);
+                             const Divisors& by, const CellsInOrder& cells, int least);
+  // Such integers as codes of four bits, two to a byte: what is within -zero and 15 - zero of each,
+  // which takes its place, plus zero. Of an odd number the last byte has no second one.
+  void (*pack_nibbles)(std::byte* integers, std::size_t n, int zero, std::byte* packed);
   // Divisors' divisors, scales[i] * global, and factors; NaN where one is not within least and
   // most. Whether all are.
   bool (*factors_of)(const double* scales, std::size_t n, double global, double numerator,
@@ -227,6 +231,9 @@ struct CellLanes {
   // `infinity`: the bits of Inf.
   void (*largest_16)(const std::byte* x, std::size_t cells, std::size_t width,
                      std::uint16_t infinity, std::uint32_t* largest);
+
+  // The least and the largest finite value of float32s or bfloat16s, at most 0 and at least 0.
+  void (*range_of)(const std::byte* x, bool is_bfloat16, std::size_t n, float* least, float* most);
 
   GgufLanes gguf;
   AddSquaredErrors add_squared_errors;

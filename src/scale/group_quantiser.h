@@ -9,36 +9,16 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "scale/cell_lanes.h"
 #include "scale/code_lines.h"
-#include "scale/error_lanes.h"
-#include "scale/scale_rule.h"
+#include "scale/group_maker.h"
+#include "scale/scaled_tensor.h"
 #include "scale/searched_errors.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::scale {
-
-// What a group of values becomes: (q - zero) * scale, or q * scale + bias, q being unsigned.
-struct GroupNumbersMade {
-  double scale = 1, bias = 0;
-  int zero = 0;
-  float scale_of_codes = 1, bias_of_codes = 0;  // by which codes are made in MLX's own rule
-};
-
-struct GroupRule {
-  int bits = 4;  // 4 or 8
-  bool is_asymmetric = false;
-  // MLX's: every group has a bias; asymmetric ones are made by its own rule, in float32.
-  bool has_biases = false;
-  ScaleRule rule = ScaleRule::kAmax;    // or a search
-  DataType scale = DataType::kFloat16;  // of scales and biases: float16, bfloat16 or float32
-
-  int codes() const { return 1 << bits; }
-  // Whether groups are made by MLX's own rule.
-  bool is_fitted() const { return has_biases && is_asymmetric; }
-};
 
 // Rows that are made.
 struct MadeGroups {
@@ -74,45 +54,50 @@ class GroupQuantiser {
   std::uint64_t groups() const { return groups_; }
 
  private:
-  // The numbers of a group's n values; nothing where their type does not hold them.
-  std::optional<GroupNumbersMade> NumbersOf(const double* x, std::size_t n,
-                                            SearchedErrors* gained) const;
-  // The same by the plain rule.
-  std::optional<GroupNumbersMade> PlainNumbersOf(const double* x, std::size_t n) const;
-  // Those with the scale near a group's plain one that loses least.
-  GroupNumbersMade BestNumbersOf(const double* x, std::size_t n, const GroupNumbersMade& plain,
-                                 SearchedErrors* gained) const;
-  // Multiples of a scale as they are stored.
-  std::vector<double> StoredScales(double scale, std::span<const double> factors) const;
-  // A group's numbers with another scale, as it is stored; nothing where a type does not hold it.
-  std::optional<GroupNumbersMade> WithScale(const GroupNumbersMade& plain, double scale) const;
-  // The code of 0 where codes are made by dividing.
-  int ZeroCodeOf(const GroupNumbersMade& numbers) const {
-    return rule_.has_biases ? rule_.codes() / 2 : numbers.zero;
-  }
-  // Gives a group its bias of its scale; false where its type does not hold it.
-  bool SetMiddleBias(GroupNumbersMade& made) const;
-  // The sum of squared errors of a group's values; `finite`: 0 where they are not, and for some
-  // beyond the last.
-  double ErrorOf(const double* x, const double* finite, std::size_t n,
-                 const GroupNumbersMade& numbers) const;
-  void AddErrors(const double* x, std::size_t n, const GroupNumbersMade& numbers,
-                 double* sums) const;
-  std::optional<GroupNumbersMade> MlxNumbersOf(const double* x, std::size_t n) const;
-  // A number as it is stored; a scale (`is_scale`) is a normal one.
-  std::optional<double> Stored(double number, bool is_scale) const;
-  void CodesOf(const double* x, std::size_t n, const GroupNumbersMade& numbers,
-               std::uint8_t* codes) const;
+  // A row's values, and the buffers they are in: as lanes read them, float32s or bfloat16s, and as
+  // doubles, which are made where something asks for them.
+  struct Row {
+    std::span<const std::byte> source;
+    std::uint64_t first;  // of the source's elements
+    const std::byte* elements = nullptr;
+    std::vector<float> floats = {};
+    std::vector<double> values = {};
+    bool has_values = false;
+  };
+  // What Encode makes of one row after the other.
+  struct Rows {
+    std::vector<GroupNumbersMade> numbers;
+    std::vector<std::byte> codes;  // as GroupMaker gives them
+  };
+
+  std::span<const double> ValuesOf(Row& row) const;
+  void FindElements(Row& row) const;
+  // Calls visit(group, begin, count) for each.
+  template <class Visit> void ForEachGroup(const Visit& visit) const;
+  void FindRanges(Row& row, std::span<GroupRange> ranges) const;
+  void FindRangesInLanes(const Row& row, std::span<GroupRange> ranges) const;
+  // Gives the first group of the row that has a number that its type does not hold.
+  std::optional<std::uint64_t> FindNumbers(Row& row, std::span<GroupRange> ranges,
+                                           std::span<GroupNumbersMade> numbers,
+                                           SearchedErrors* gained) const;
+  void MakeCodes(Row& row, std::span<const GroupNumbersMade> numbers, std::byte* codes) const;
+  bool DivideInLanes(const Row& row, std::span<const GroupNumbersMade> numbers,
+                     std::byte* codes) const;
+  // Into a line, whose bits are zero; and codes are kept within their range.
+  void Pack(std::span<const GroupNumbersMade> numbers, std::byte* codes, std::byte* line) const;
+  void Store(const std::vector<GroupNumbersMade>& made, double GroupNumbersMade::*number,
+             std::vector<std::byte>& to) const;
   void Measure(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
-               std::uint64_t rows, const std::vector<std::uint8_t>& codes,
-               const std::vector<GroupNumbersMade>& numbers, LossMeter* loss) const;
+               const Rows& made, LossMeter* loss) const;
 
   DataType source_;
   GroupRule rule_;
   std::uint64_t columns_, group_, groups_;
+  Partition row_;  // one row
   Target target_;
-  CastPlan value_of_source_, store_, load_;
-  AddSquaredErrors add_;
+  GroupMaker maker_;
+  CastPlan value_of_source_, float_of_source_, store_;
+  const CellLanes* lanes_ = nullptr;  // null: rows are done in double
 };
 
 }  // namespace tensorcast::scale

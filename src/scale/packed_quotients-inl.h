@@ -1,5 +1,5 @@
-// Quotients as codes of int8 in AVX2, whose packing keeps within a type. Included once per target,
-// after quotients-inl.h.
+// Quotients as integers of eight bits in AVX2, whose packing keeps within a type. Included once per
+// target, after quotients-inl.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_SCALE_PACKED_QUOTIENTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -47,7 +47,7 @@ template <std::size_t kBytes> struct PackedQuotients {
       const __m256i in_order =
           _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
-                          _mm256_max_epi8(in_order, _mm256_set1_epi8(-127)));
+                          _mm256_max_epi8(in_order, _mm256_set1_epi8(static_cast<char>(least))));
       const __m256i far = _mm256_castps_si256(carefully.far.raw);
       if (HWY_LIKELY(_mm256_movemask_epi8(_mm256_cmpgt_epi32(distance, far)) == 0)) return;
       for (std::size_t v = 0; v < 4; ++v) {
@@ -57,7 +57,11 @@ template <std::size_t kBytes> struct PackedQuotients {
     }
   }
 
+  PackedQuotients(const Divisors& by, int least_integer)
+      : carefully(by, least_integer), least(least_integer) {}
+
   const IntegerQuotients<kBytes> carefully;
+  const int least;
 };
 
 // A factor with which products of all bfloat16s are on the side of every tie on which their
@@ -110,7 +114,8 @@ HWY_INLINE bool FindSureFactor(double divisor, float factor, SureFactor* found) 
 }
 
 // 32 bfloat16s; false, and wrong codes, where a product does not fit 16 bits.
-HWY_INLINE bool MultiplyToIntegers(const std::byte* x, const SureFactor& by, std::byte* codes) {
+HWY_INLINE bool MultiplyToIntegers(const std::byte* x, const SureFactor& by, int least,
+                                   std::byte* codes) {
   const __m256 factor = _mm256_set1_ps(by.factor);
   const __m256i last = _mm256_set1_epi16(by.last);
   __m256i rounded[2], most = _mm256_setzero_si256();
@@ -126,12 +131,12 @@ HWY_INLINE bool MultiplyToIntegers(const std::byte* x, const SureFactor& by, std
   }
   const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi16(rounded[0], rounded[1]), 0xD8);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes),
-                      _mm256_max_epi8(packed, _mm256_set1_epi8(-127)));
+                      _mm256_max_epi8(packed, _mm256_set1_epi8(static_cast<char>(least))));
   return _mm256_movemask_epi8(_mm256_cmpeq_epi16(_mm256_max_epu16(most, last), last)) == -1;
 }
 
 void DivideHalvesToIntegers(const std::byte* x, std::byte* codes, std::size_t n, const Divisors& by,
-                            const CellsInOrder& cells) {
+                            const CellsInOrder& cells, int least) {
   constexpr std::size_t kWorthOfFinding = 512;
   const std::size_t at_once = 32;
   const std::size_t width = cells.log2_width < 40 ? std::size_t{1} << cells.log2_width : n;
@@ -142,13 +147,13 @@ void DivideHalvesToIntegers(const std::byte* x, std::byte* codes, std::size_t n,
     const Divisors of_cell = {by.factors + cell, by.divisors + cell, by.numerator};
     const auto carefully = [&](std::size_t from, std::size_t count) HWY_ATTR {
       ForEachVector<2, 1>(x + 2 * from, codes + from, count, CellsInOrder(),
-                          PackedQuotients<2>{IntegerQuotients<2>(of_cell)});
+                          PackedQuotients<2>(of_cell, least));
     };
     SureFactor sure;
     if (end - done >= kWorthOfFinding && by.numerator == 1 &&
         FindSureFactor(*of_cell.divisors, *of_cell.factors, &sure)) {
       for (; done + at_once <= end; done += at_once) {
-        if (HWY_UNLIKELY(!MultiplyToIntegers(x + 2 * done, sure, codes + done))) {
+        if (HWY_UNLIKELY(!MultiplyToIntegers(x + 2 * done, sure, least, codes + done))) {
           carefully(done, at_once);
         }
       }
@@ -159,12 +164,12 @@ void DivideHalvesToIntegers(const std::byte* x, std::byte* codes, std::size_t n,
 }
 
 void DivideToPackedIntegers(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
-                            const Divisors& by, const CellsInOrder& cells) {
-  if (is_bfloat16 && cells.log2_width >= 9) return DivideHalvesToIntegers(x, codes, n, by, cells);
-  if (is_bfloat16) {
-    return ForEachVector<2, 1>(x, codes, n, cells, PackedQuotients<2>{IntegerQuotients<2>(by)});
+                            const Divisors& by, const CellsInOrder& cells, int least) {
+  if (is_bfloat16 && cells.log2_width >= 9) {
+    return DivideHalvesToIntegers(x, codes, n, by, cells, least);
   }
-  ForEachVector<4, 1>(x, codes, n, cells, PackedQuotients<4>{IntegerQuotients<4>(by)});
+  if (is_bfloat16) return ForEachVector<2, 1>(x, codes, n, cells, PackedQuotients<2>(by, least));
+  ForEachVector<4, 1>(x, codes, n, cells, PackedQuotients<4>(by, least));
 }
 
 }  // namespace

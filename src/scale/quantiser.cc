@@ -343,7 +343,7 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
         const std::uint64_t skipped = cell - call.first_cell;
         const Divisors by = {factors, call.divisors + skipped, call.numerator};
         if (integer) {
-          lanes_->divide_to_integers(from, is_half, codes + at, length, by, order);
+          lanes_->divide_to_integers(from, is_half, codes + at, length, by, order, -127);
         } else if (in_halves) {
           lanes_->divide_to_halves(from, is_half, half_to, length, by, order, ties_);
         } else {

@@ -190,12 +190,13 @@ inline VF32 Beside(VF32 tie, VF32 elements, double numerator, double divisor) {
   return hn::BitCast(d, hn::Add(hn::BitCast(DI32(), tie), hn::ConvertTo(DI32(), sides)));
 }
 
-// The codes of int8: quotients rounded to the nearest within 127; that of NaN is 0.
+// Integers: quotients rounded to the nearest between `least_integer`, -127 or -128, and 127; that
+// of NaN is 0.
 template <std::size_t kBytes> struct IntegerQuotients {
-  explicit IntegerQuotients(const Divisors& divisors)
+  IntegerQuotients(const Divisors& divisors, int least_integer)
       : by(divisors),
         most(hn::Set(DF32(), 127.0f)),
-        least(hn::Set(DF32(), -127.0f)),
+        least(hn::Set(DF32(), static_cast<float>(least_integer))),
         // A float32 from here on is an integer, whose last bits are the sum's.
         whole(hn::Set(DF32(), 0x1.8p23f)),
         // Two units of a quotient below 128 are 2^-16.
@@ -244,9 +245,9 @@ template <std::size_t kBytes> struct IntegerQuotients {
 };
 
 void DivideToIntegers(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
-                      const Divisors& by, const CellsInOrder& cells) {
-  if (is_bfloat16) return ForEachVector<2, 1>(x, codes, n, cells, IntegerQuotients<2>(by));
-  ForEachVector<4, 1>(x, codes, n, cells, IntegerQuotients<4>(by));
+                      const Divisors& by, const CellsInOrder& cells, int least) {
+  if (is_bfloat16) return ForEachVector<2, 1>(x, codes, n, cells, IntegerQuotients<2>(by, least));
+  ForEachVector<4, 1>(x, codes, n, cells, IntegerQuotients<4>(by, least));
 }
 
 bool FactorsOf(const double* scales, std::size_t n, double global, double numerator, double least,

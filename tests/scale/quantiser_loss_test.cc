@@ -14,6 +14,7 @@
 
 #include "core/failure.h"
 #include "core/option_sets.h"
+#include "kinds_of_blocks.h"
 #include "oracle/scaled.h"
 #include "scale/quantiser.h"
 
@@ -76,12 +77,6 @@ Case MakeCase(const Scaling& scaling, ScaleRule rule, const Partition& partition
     }
   }
   return made;
-}
-
-std::vector<std::byte> Saved(const LossMeter& meter) {
-  std::vector<std::byte> bytes(LossMeter::SavedBytes());
-  EXPECT_TRUE(meter.Save(bytes).ok());
-  return bytes;
 }
 
 double RatioOf(double a, double b) { return a / b; }
@@ -266,34 +261,6 @@ TEST(QuantiserLoss, GlobalScale) {
   }
 }
 
-// What blocks are made of: each is of one kind.
-enum class BlockOf { kWeights, kPadded, kMinusZeros, kTiny, kLarge, kEqual, kNan, kZeros, kKinds };
-
-std::vector<float> MakeBlocks(std::uint64_t n, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal(0, 0.05f);
-  std::vector<float> x(n);
-  BlockOf kind = BlockOf::kWeights;
-  for (std::uint64_t i = 0; i < n; ++i) {
-    if (i % 1024 == 0)
-      kind = static_cast<BlockOf>(random() % static_cast<unsigned>(BlockOf::kKinds));
-    const bool some = random() % 50 == 0;
-    float value = normal(random);
-    switch (kind) {
-      case BlockOf::kPadded: value = i % 100 < 30 ? 0 : value; break;
-      case BlockOf::kMinusZeros: value = some ? -0.0f : value; break;
-      case BlockOf::kTiny: value *= some ? 1e-7f : 1e-3f; break;
-      case BlockOf::kLarge: value *= some ? 40.0f : 2.0f; break;
-      case BlockOf::kEqual: value = value < 0 ? -0.0625f : 0.1f; break;
-      case BlockOf::kNan: value = some ? std::numeric_limits<float>::quiet_NaN() : value; break;
-      case BlockOf::kZeros: value = 0; break;
-      default: break;
-    }
-    x[i] = value;
-  }
-  return x;
-}
-
 struct WrittenTensor {
   Scaling scaling;
   ScaleRule rule;
@@ -332,7 +299,7 @@ TEST(QuantiserLoss, LanesOfEveryFormat) {
   for (const WrittenTensor& written : AllWritten(kRows)) {
     for (const DataType source : {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16}) {
       constexpr std::uint64_t kBefore = 3, kCodesBefore = 5;  // elements of other tensors
-      const std::vector<float> values = MakeBlocks(n + kBefore, ++seed);
+      const std::vector<float> values = KindsOfBlocks(n + kBefore, ++seed);
       std::vector<std::byte> all(*StorageBytes(source, n + kBefore));
       ASSERT_TRUE(
           Cast(DataType::kFloat32, std::as_bytes(std::span(values)), source, all, n + kBefore)
