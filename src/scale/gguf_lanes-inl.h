@@ -89,25 +89,48 @@ inline void Steps(const float* x, float least, float inverse, float shift, int m
   }
 }
 
-inline void NearestE2M1(const float* x, std::size_t n, float half, std::int8_t* codes) {
+// With the signs of values, but that of a zero.
+HWY_INLINE void StoreE2M1(hn::VFromD<DI> code, V value, std::int8_t* to) {
+  const auto sign = hn::And(hn::BroadcastSignBit(hn::BitCast(DI(), value)), hn::Set(DI(), 8));
+  StoreCodes(hn::Or(code, hn::IfThenZeroElse(hn::Eq(code, hn::Zero(DI())), sign)), to);
+}
+
+// By the errors of all codes as ggml has them, which of large values may be alike.
+HWY_NOINLINE void NearestE2M1ByErrors(const float* x, std::size_t n, float half,
+                                      std::int8_t* codes) {
   const DF d;
-  const V unit = hn::Set(d, half);
-  const auto negative = hn::Set(DI(), 8);
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
     const V value = hn::LoadU(d, x + i), magnitude = hn::Abs(value);
     V error = magnitude;
     auto code = hn::Zero(DI());
     for (int k = 1; k < 8; ++k) {
-      const V at = hn::Mul(unit, hn::Set(d, kTwiceE2M1[k]));
-      const V other = hn::Abs(hn::Sub(at, magnitude));
+      const V other = hn::Abs(hn::Sub(hn::Set(d, half * kTwiceE2M1[k]), magnitude));
       const auto is_nearer = hn::Lt(other, error);
       error = hn::IfThenElse(is_nearer, other, error);
       code = hn::IfThenElse(hn::RebindMask(DI(), is_nearer), hn::Set(DI(), k), code);
     }
-    const auto sign = hn::And(hn::BroadcastSignBit(hn::BitCast(DI(), value)), negative);
-    const auto is_zero = hn::Eq(code, hn::Zero(DI()));
-    StoreCodes(hn::Or(code, hn::IfThenZeroElse(is_zero, sign)), codes + i);
+    StoreE2M1(code, value, codes + i);
   }
+}
+
+// By the middles between codes: up to twice the largest code the differences that decide are exact
+// (Sterbenz), or those of the nearer code are, the other's being rounded away from them.
+inline void NearestE2M1(const float* x, std::size_t n, float half, std::int8_t* codes) {
+  const DF d;
+  V most = hn::Zero(d);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const V value = hn::LoadU(d, x + i), magnitude = hn::Abs(value);
+    most = hn::Max(most, magnitude);
+    auto code = hn::Zero(DI());
+    for (int k = 1; k < 8; ++k) {
+      const V middle = hn::Set(d, half * ((kTwiceE2M1[k - 1] + kTwiceE2M1[k]) / 2));
+      const auto is_above = hn::RebindMask(DI(), hn::Lt(middle, magnitude));
+      code = hn::Sub(code, hn::VecFromMask(DI(), is_above));
+    }
+    StoreE2M1(code, value, codes + i);
+  }
+  if (HWY_LIKELY(hn::AllTrue(d, hn::Le(most, hn::Set(d, half * 24))))) return;
+  NearestE2M1ByErrors(x, n, half, codes);
 }
 
 constexpr GgufLanes kLanes = {&AllFinite, &Largest, &Range, &RoundAway, &Steps, &NearestE2M1};

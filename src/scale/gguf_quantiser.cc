@@ -20,7 +20,7 @@ namespace tensorcast::scale {
 
 // What an encoder makes of one block beside its bytes.
 struct GgufBlockCodes {
-  std::int8_t codes[64];
+  std::int8_t* codes;  // one for each value
   // Where codes end: what of a positive and of a negative value is beyond, and the least normal.
   float beyond_up[4], beyond_down[4], least_normal[4];  // of each run that has a scale
 };
@@ -68,20 +68,31 @@ float Inverse(float d) {
   return std::fabs(inverse) < kInfinity ? inverse : 0;
 }
 
-void PackNibbles(const std::int8_t* codes, int half, int offset, std::byte* out) {
-  for (int i = 0; i < half; ++i) {
-    const auto low = static_cast<unsigned>(codes[i] + offset) & 15;
-    const auto high = static_cast<unsigned>(codes[half + i] + offset) & 15;
-    out[i] = static_cast<std::byte>(low | high << 4);
+// Eight codes at once, a byte each.
+std::uint64_t EightCodes(const std::int8_t* codes) {
+  std::uint64_t eight;
+  std::memcpy(&eight, codes, sizeof(eight));
+  return eight;
+}
+constexpr std::uint64_t InEach(unsigned byte) { return 0x0101010101010101 * std::uint64_t{byte}; }
+
+// The lower four bits of codes plus `offset`, a power of two no lower than they reach, or 0: those
+// of codes from there on, negative ones, have it turned. A multiple of eight stands in each half.
+void PackNibbles(const std::int8_t* codes, std::size_t half, unsigned offset, std::byte* out) {
+  for (std::size_t i = 0; i < half; i += 8) {
+    const std::uint64_t low = (EightCodes(codes + i) ^ InEach(offset)) & InEach(15);
+    const std::uint64_t high = (EightCodes(codes + half + i) ^ InEach(offset)) & InEach(15);
+    const std::uint64_t packed = low | high << 4;
+    std::memcpy(out + i, &packed, sizeof(packed));
   }
 }
 
-void PackFifthBits(const std::int8_t* codes, int offset, std::byte* out) {
-  std::uint32_t bits = 0;
-  for (int i = 0; i < 32; ++i) {
-    bits |= (static_cast<std::uint32_t>(codes[i] + offset) >> 4 & 1) << i;
+void PackFifthBits(const std::int8_t* codes, unsigned offset, std::byte* out) {
+  for (std::size_t i = 0; i < 32; i += 8) {
+    const std::uint64_t bits = (EightCodes(codes + i) ^ InEach(offset)) >> 4 & InEach(1);
+    // Byte k's bit goes to bit 56 + k, and nothing else there.
+    out[i / 8] = static_cast<std::byte>(bits * 0x0102040810204080 >> 56);
   }
-  for (int i = 0; i < 4; ++i) out[i] = static_cast<std::byte>(bits >> 8 * i & 0xFF);
 }
 
 bool Q8_0(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
@@ -142,11 +153,14 @@ void EncodeE2M1(const GgufLanes& lanes, const float* x, std::size_t n, float hal
 
 bool Mxfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
   const float largest = std::fabs(lanes.largest(x, 32));
-  constexpr int kLargestExponent = 2, kBias = 127;
-  int exponent = 0;
-  if (largest > 0) exponent = std::max(0, std::ilogb(largest) - kLargestExponent + kBias);
+  constexpr std::uint32_t kLargestExponent = 2;
+  // A float32's exponent has the same bias.
+  const std::uint32_t of_largest = std::bit_cast<std::uint32_t>(largest) >> 23;
+  const std::uint32_t exponent = std::max(of_largest, kLargestExponent) - kLargestExponent;
   block[0] = static_cast<std::byte>(exponent);
-  EncodeE2M1(lanes, x, 32, std::ldexp(1.0f, exponent - kBias - 1), 0, made);
+  // 2^(exponent - 128), of which the least two are subnormal.
+  const std::uint32_t half = exponent < 2 ? 0x200000U << exponent : (exponent - 1) << 23;
+  EncodeE2M1(lanes, x, 32, std::bit_cast<float>(half), 0, made);
   PackNibbles(made.codes, 16, 0, block + 1);
   return true;
 }
@@ -168,8 +182,7 @@ unsigned PositiveE4M3(float x) {
 
 float OfPositiveE4M3(unsigned code) {
   const auto digits = static_cast<float>(code & 7);
-  const int exponent = static_cast<int>(code >> 3);
-  return exponent == 0 ? digits * 0x1p-9f : std::ldexp(1 + digits / 8, exponent - 7);
+  return code < 8 ? digits * 0x1p-9f : std::bit_cast<float>((code << 20) + (120U << 23));
 }
 
 bool Nvfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
@@ -265,6 +278,17 @@ using gguf_encoding::EncoderOf;
 
 constexpr std::size_t kAtOnce = core::kLossBlock;  // a multiple of every block
 
+// Codes as a tensor of their type has them: of eight bits or of four.
+void PackElements(const std::int8_t* codes, std::size_t n, const TypeInfo& row, std::byte* out) {
+  if (row.bits == 8) {
+    std::memcpy(out, codes, n);
+    return;
+  }
+  for (std::size_t i = 0; i < n; i += 2) {
+    out[i / 2] = static_cast<std::byte>(codes[i] | codes[i + 1] << 4);
+  }
+}
+
 }  // namespace
 
 bool IsGgufWritten(std::string_view type) { return gguf_encoding::Find(type) != nullptr; }
@@ -290,8 +314,10 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
   alignas(64) float floats[kAtOnce];
   alignas(64) double values[kAtOnce], results[kAtOnce];
   core::ScaledResults::Cell cells[kAtOnce];
-  std::byte codes[kAtOnce];
-  const bool is_packed = encoder_.element == DataType::kFloat4E2M1;
+  alignas(64) std::int8_t codes[kAtOnce];
+  std::byte packed[kAtOnce];
+  const TypeInfo* const element = FindType(encoder_.element);
+  // Whether values are products of codes and a scale.
   const bool is_symmetric = encoder_.type != "Q4_1" && encoder_.type != "Q5_1";
   GgufBlockCodes made;
   for (std::uint64_t done = 0; done < n; done += kAtOnce) {
@@ -299,10 +325,6 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
     std::byte* const out = blocks.data() + done / blocks_.values * blocks_.bytes;
     Require(float_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(floats)), 0,
                                  some));
-    if (loss != nullptr) {
-      Require(value_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(values)), 0,
-                                   some));
-    }
     core::ScaledResults::Cell* next = cells;
     const bool all_finite = lanes_->all_finite(floats, some);
     for (std::size_t at = 0; at < some; at += blocks_.values) {
@@ -310,6 +332,7 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
       if (!all_finite && !lanes_->all_finite(block.data(), block.size())) {
         gguf_encoding::MakeFinite(block.data(), block.size(), is_symmetric);
       }
+      made.codes = codes + at;
       if (!encoder_.encode(*lanes_, block.data(), out + at / blocks_.values * blocks_.bytes,
                            made)) {
         return (done + at) / blocks_.values;
@@ -320,24 +343,24 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
         const auto limit = [](float end) {
           return end > 0 ? double{end} : std::numeric_limits<double>::infinity();
         };
+        const double step = made.least_normal[run];
         *next++ = {at + (run + 1) * encoder_.run,
                    {limit(made.beyond_up[run]), limit(made.beyond_down[run]),
-                    std::max(double{made.least_normal[run]}, std::numeric_limits<double>::min())},
-                   {}};
-      }
-      for (std::size_t i = 0; i < block.size(); ++i) {
-        if (!is_packed) {
-          codes[at + i] = static_cast<std::byte>(made.codes[i]);
-        } else if (i % 2 == 0) {
-          codes[(at + i) / 2] = static_cast<std::byte>(made.codes[i] | made.codes[i + 1] << 4);
-        }
+                    std::max(step, std::numeric_limits<double>::min())},
+                   {is_symmetric ? step : 0, 0}};
       }
     }
     if (loss == nullptr) continue;
-    blocks_.to_doubles(out, some / blocks_.values, results);
-    const core::ScaledResults scaled = {results, cells};
+    core::ScaledResults scaled = {results, cells};
+    scaled.multiples = reinterpret_cast<const std::byte*>(codes);
+    scaled.multiples_type = element;
     const core::LossView view = {
-        FindType(source_), FindType(encoder_.element), x.data(), x_first + done, codes, 0, &scaled};
+        FindType(source_), element, x.data(), x_first + done, packed, 0, &scaled};
+    if (core::MeasureScaledCodes(*loss, view, some, first + done, target_)) continue;
+    Require(value_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(values)), 0,
+                                 some));
+    blocks_.to_doubles(out, some / blocks_.values, results);
+    PackElements(codes, some, *element, packed);
     Require(core::MeasureScaled(*loss, view, values, some, first + done, target_));
   }
   return std::nullopt;
