@@ -5,11 +5,7 @@
 #ifndef TENSORCAST_SRC_SCALE_CELL_CODES_H_
 #define TENSORCAST_SRC_SCALE_CELL_CODES_H_
 
-#include <array>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 
 #include "core/loss.h"
 #include "scale/cell_values.h"
@@ -40,32 +36,24 @@ class CellQuotients {
   double least_normal_;
 };
 
-// What a scale says of its cells, kept where one comes again, as those of few bits do.
+// All of a cell but its end, by its scale.
 class KnownCells {
  public:
   KnownCells(const CellQuotients& quotients, const CellArithmetic& values, double global)
       : quotients_(quotients), values_(values), global_(global) {}
 
-  // All of a cell but its end.
   const core::ScaledResults::Cell& Of(double scale) {
-    Known& known = known_[std::bit_cast<std::uint64_t>(scale) >> 49 & 0xFF];
-    if (known.scale != scale) {
-      known = {scale,
-               {0, quotients_.Limits(scale, global_), values_.CellFactorsOf(scale, global_)}};
-    }
-    return known.cell;
+    return known_.Of(scale, [&] {
+      return core::ScaledResults::Cell{0, quotients_.Limits(scale, global_),
+                                       values_.CellFactorsOf(scale, global_)};
+    });
   }
 
  private:
-  struct Known {
-    double scale = std::numeric_limits<double>::quiet_NaN();
-    core::ScaledResults::Cell cell = {};
-  };
-
   const CellQuotients& quotients_;
   const CellArithmetic& values_;
   const double global_;
-  std::array<Known, 256> known_;  // by the last bits of an exponent and the first of a mantissa
+  KnownByScale<core::ScaledResults::Cell> known_;
 };
 
 // The largest finite magnitude of n values and of `known`.

@@ -294,6 +294,7 @@ const CellLanes* TargetLanes() {
     CellLanes filled = {};
     filled.multiply = &Multiply<4>;
     filled.multiply_bfloat16 = &Multiply<2>;
+    filled.multiply_to_doubles = &MultiplyToDoubles;
     filled.factors_of = &FactorsOf;
     filled.divide = &Divide;
     filled.divide_to_integers = &DivideToIntegers;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/loss.h"
 #include "scale/error_lanes.h"
 #include "scale/gguf_lanes.h"
 #include "scale/integer_cells.h"
@@ -135,7 +136,10 @@ struct CellLanes {
                    const CellsInOrder& cells);
   void (*multiply_bfloat16)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
                             const CellsInOrder& cells);
-  // The same from bfloat16 to bfloat16, each element and each product being zero or a normal
+  // The same of decoded codes as doubles, by factors none of which is 0 (core::CellFactors).
+  void (*multiply_to_doubles)(const float* codes, double* out, std::size_t n,
+                              const core::CellFactors* factors, const CellsInOrder& cells);
+  // As `multiply`, from bfloat16 to bfloat16, each element and each product being zero or a normal
   // number, and factors powers of two from 2^-60 to 2^60. Null where the target is no faster with
   // it.
   void (*multiply_by_powers)(const std::byte* x, std::byte* out, std::size_t n,

@@ -62,8 +62,12 @@ core::CellFactors CellArithmetic::CellFactorsOf(double scale, double global) con
   if (scaling.scale_use != Factor::kDivides && scaling.global_use != Factor::kDivides) {
     return {exact_product ? multiplier : 0, 0};
   }
-  if (!two_mantissas || rounding != Rounding::kNearest) return {0, 0};
-  return {multiplier / divisor, 1.5 * multiplier / divisor};
+  if (!two_mantissas) return {0, 0};
+  return {Divide(multiplier, divisor), Divide(1.5 * multiplier, divisor)};
+}
+
+double CellArithmetic::Divide(double a, double b) const {
+  return rounding == Rounding::kNearest ? a / b : core::DivideToOdd(a, b);
 }
 
 template <class Code>
@@ -89,14 +93,11 @@ void CellArithmetic::Run(const Code* codes, double* values, std::size_t n, doubl
     }
     return;
   }
-  const auto divide = [this](double a, double b) {
-    return rounding == Rounding::kNearest ? a / b : core::DivideToOdd(a, b);
-  };
   if (two_mantissas) {
     // Powers of two do not change how a quotient is rounded. Chosen without a branch or a look-up,
     // so that compilers make lanes of it.
-    const auto one = std::bit_cast<std::uint64_t>(divide(multiplier, divisor));
-    const auto differ = one ^ std::bit_cast<std::uint64_t>(divide(1.5 * multiplier, divisor));
+    const auto one = std::bit_cast<std::uint64_t>(Divide(multiplier, divisor));
+    const auto differ = one ^ std::bit_cast<std::uint64_t>(Divide(1.5 * multiplier, divisor));
     constexpr std::uint64_t kMantissa = detail::LowMask(52);
     for (std::size_t i = 0; i < n; ++i) {
       const auto bits = std::bit_cast<std::uint64_t>(values[i]);
@@ -108,7 +109,7 @@ void CellArithmetic::Run(const Code* codes, double* values, std::size_t n, doubl
   for (std::size_t i = 0; i < n; ++i) {
     const double numerator = values[i] * multiplier;
     // Zero, Inf and NaN of the codes' own have no remainder.
-    values[i] = IsOrdinary(numerator) ? divide(numerator, divisor) : numerator / divisor;
+    values[i] = IsOrdinary(numerator) ? Divide(numerator, divisor) : numerator / divisor;
   }
 }
 

@@ -5,7 +5,11 @@
 #ifndef TENSORCAST_SRC_SCALE_CELL_VALUES_H_
 #define TENSORCAST_SRC_SCALE_CELL_VALUES_H_
 
+#include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 #include "core/loss.h"
 #include "scale/scaled_tensor.h"
@@ -21,7 +25,7 @@ enum class Rounding : std::uint8_t {
 struct CellArithmetic {
   CellArithmetic(const Scaling& scaling, Rounding rounding);
 
-  // What Run does in one multiplication of doubles, of codes without a zero point.
+  // What Run does in one multiplication of doubles, of codes without a zero point; else no factor.
   core::CellFactors CellFactorsOf(double scale, double global) const;
 
   // values[i] becomes ((codes[i] - zero) * multiplier) / divisor, rounded once; codes[i] is the
@@ -35,11 +39,31 @@ struct CellArithmetic {
     double multiplier = 1, divisor = 1;
   };
   Factors FactorsOf(double scale, double global) const;
+  // Rounded as is asked for.
+  double Divide(double a, double b) const;
 
   Scaling scaling;
   Rounding rounding;
   bool exact_product;  // a double holds value * multiplier
   bool two_mantissas;  // the codes' nonzero values are powers of two and 1.5 times these
+};
+
+// What scales say of their cells, kept where one comes again, as those of few bits do.
+template <class What> class KnownByScale {
+ public:
+  // make() gives it of a scale that is not known.
+  template <class Make> const What& Of(double scale, const Make& make) {
+    Known& known = known_[std::bit_cast<std::uint64_t>(scale) >> 49 & 0xFF];
+    if (known.scale != scale) known = {scale, make()};
+    return known.what;
+  }
+
+ private:
+  struct Known {
+    double scale = std::numeric_limits<double>::quiet_NaN();
+    What what = {};
+  };
+  std::array<Known, 256> known_;  // by the last bits of an exponent and the first of a mantissa
 };
 
 }  // namespace tensorcast::scale

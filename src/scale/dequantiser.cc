@@ -17,6 +17,20 @@ Dequantiser::Dequantiser(const Scaling& scaling, const Partition& partition, Rou
     : partition_(partition), arithmetic_(Checked(scaling), rounding) {
   Require(CastPlan::Bind(scaling.element, DataType::kFloat32, {}, &to_float_, target));
   Require(CastPlan::Bind(scaling.element, DataType::kFloat64, {}, &to_double_, target));
+  if (!scaling.zero_point && partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
+}
+
+bool Dequantiser::Multiply(const float* decoded, double* values, std::size_t n,
+                           const double* scales, double global, const CellsInOrder& cells,
+                           KnownByScale<core::CellFactors>& known) const {
+  core::CellFactors factors[kBlock / kLeastCell + 1];
+  const std::size_t count = ((cells.skipped + n - 1) >> cells.log2_width) + 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    factors[i] = known.Of(scales[i], [&] { return arithmetic_.CellFactorsOf(scales[i], global); });
+    if (factors[i].factor == 0) return false;
+  }
+  lanes_->multiply_to_doubles(decoded, values, n, factors, cells);
+  return true;
 }
 
 void Dequantiser::Run(std::span<const std::byte> codes, std::uint64_t codes_first,
@@ -28,10 +42,24 @@ void Dequantiser::Run(std::span<const std::byte> codes, std::uint64_t codes_firs
   if (n > values.size()) Require(Status(StatusCode::kBufferTooSmall));
   const core::FpEnvironment environment;
   alignas(64) float decoded[kBlock];
+  KnownByScale<core::CellFactors> known;
   ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
     const std::span<double> block = values.subspan(done, some);
     Require(to_float_.Run(codes, codes_first + done, std::as_writable_bytes(std::span(decoded)), 0,
                           some));
+    bool is_done = lanes_ != nullptr;
+    if (is_done) {
+      ForEachRunOfCells(partition_, first + done, some,
+                        [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length,
+                            const CellsInOrder& order) {
+                          is_done =
+                              is_done && Multiply(decoded + at, block.data() + at,
+                                                  static_cast<std::size_t>(length),
+                                                  scales.scales.data() + (cell - scales.first),
+                                                  scales.global, order, known);
+                        });
+    }
+    if (is_done) return;
     ForEachRun(partition_, first + done, some,
                [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
                  const std::uint64_t i = cell - scales.first;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "scale/cell_lanes.h"
 #include "scale/cell_values.h"
 #include "scale/scaled_tensor.h"
 #include "tensorcast/tensorcast.hpp"
@@ -56,9 +57,15 @@ class Dequantiser {
   }
 
  private:
+  // n decoded codes of cells from `cell` on, in lanes; false where a cell has no factor.
+  bool Multiply(const float* decoded, double* values, std::size_t n, const double* scales,
+                double global, const CellsInOrder& cells,
+                KnownByScale<core::CellFactors>& known) const;
+
   Partition partition_;
   CellArithmetic arithmetic_;
-  CastPlan to_float_, to_double_;  // of the codes
+  CastPlan to_float_, to_double_;     // of the codes
+  const CellLanes* lanes_ = nullptr;  // null: cells are smaller than lanes take, or there are none
 };
 
 }  // namespace tensorcast::scale

@@ -86,6 +86,44 @@ void Multiply(const std::byte* x, std::byte* out, std::size_t n, const float* fa
   ForEachVector<kBytes, 4>(x, out, n, cells, Products<kBytes>{factors});
 }
 
+// kHalves: codes of 3/2 times a power of two have a factor of their own.
+template <bool kHalves> struct DoubleProducts {
+  template <std::size_t kCount, class Cell>
+  HWY_INLINE void Run(const std::byte* x, const Cell& cell, std::byte* out) const {
+    const hn::RepartitionToWide<DF32> d;
+    const hn::Half<DF32> half;
+    for (std::size_t v = 0; v < kCount; ++v) {
+      const VF32 codes = LoadElements<4>(x, v * kFloats);
+      auto* const to = reinterpret_cast<double*>(out) + v * kFloats;
+      const core::CellFactors& by = factors[cell(v)];
+      hn::StoreU(Product(hn::PromoteTo(d, hn::LowerHalf(half, codes)), by), d, to);
+      hn::StoreU(Product(hn::PromoteTo(d, hn::UpperHalf(half, codes)), by), d, to + kFloats / 2);
+    }
+  }
+  template <class V> static HWY_INLINE V Product(V code, const core::CellFactors& by) {
+    const hn::RepartitionToWide<DF32> d;
+    const auto factor = hn::Set(d, by.factor);
+    if constexpr (!kHalves) return hn::Mul(code, factor);
+    const hn::RebindToUnsigned<decltype(d)> bits;
+    const auto one = hn::And(hn::BitCast(bits, code), hn::Set(bits, std::uint64_t{1} << 51));
+    const auto is_power = hn::RebindMask(d, hn::Eq(one, hn::Zero(bits)));
+    const auto power = hn::BitCast(d, hn::Xor(hn::BitCast(bits, code), one));
+    return hn::Mul(power, hn::IfThenElse(is_power, factor, hn::Set(d, by.of_three_halves)));
+  }
+  const core::CellFactors* factors;
+};
+
+void MultiplyToDoubles(const float* codes, double* out, std::size_t n,
+                       const core::CellFactors* factors, const CellsInOrder& cells) {
+  const auto* const x = reinterpret_cast<const std::byte*>(codes);
+  auto* const to = reinterpret_cast<std::byte*>(out);
+  if (factors->of_three_halves != 0) {
+    ForEachVector<4, 8>(x, to, n, cells, DoubleProducts<true>{factors});
+  } else {
+    ForEachVector<4, 8>(x, to, n, cells, DoubleProducts<false>{factors});
+  }
+}
+
 // The factor is off by half a unit at most, and so is the product: together they are by two units
 // of it. Twice that is asked, and zero is no tie.
 constexpr std::int32_t kNear = 4;
