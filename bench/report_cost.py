@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What a report costs: processor time of `convert` with and without one, by format, in turns.
 
-    bench/report_cost.py TOOL [--before TOOL] [--source bf16] [--folder /dev/shm] [FORMAT...]
+    bench/report_cost.py TOOL [--before TOOL] [--source bf16] [--folder /dev/shm] [--applied] [FORMAT...]
 
 Writes 393 MB of normally distributed weights into the folder, converts them on one thread, and prints CSV: for each
-build and format the medians of seven turns in seconds, of the program's own time and of the kernel's. Needs numpy.
+build and format the medians of seven turns in seconds, of the program's own time and of the kernel's. GGUF's types are
+written from the same weights in a GGUF file. With --applied, weights in each format become bfloat16. Needs numpy.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -22,31 +23,51 @@ import numpy as np
 
 TURNS = 7
 SHAPE = (48000, 4096)
-FORMATS = ("f8e4m3fn", "i8", "fp8-tensor", "fp8-row", "fp8-block", "int8-row", "mxfp8", "mxfp4", "nvfp4")
+GGUF = ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
+SCALED = ("fp8-tensor", "fp8-row", "fp8-block", "int8-row", "mxfp8", "mxfp4", "nvfp4", "int8-group", "int4-group")
+FORMATS = ("f8e4m3fn", "i8", *SCALED, *GGUF)
+
+
+def header_of(path, source, size):
+    """What stands before the bytes of one matrix."""
+    name = "model.layers.0.mlp.up_proj.weight"
+    if path.suffix == ".safetensors":
+        entry = {"dtype": source.upper(), "shape": SHAPE, "data_offsets": [0, size]}
+        header = json.dumps({name: entry}).encode()
+        header += b" " * (-len(header) % 8)
+        return struct.pack("<Q", len(header)) + header
+
+    def text(string):
+        return struct.pack("<Q", len(string)) + string.encode()
+
+    types = {"f32": 0, "bf16": 30}
+    header = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + text("general.architecture") + struct.pack("<I", 8) + text("llama")
+    header += text("blk.0.ffn_up.weight") + struct.pack("<IQQIQ", 2, *reversed(SHAPE), types[source], 0)
+    return header + bytes(-len(header) % 32)
 
 
 def write_weights(path, source):
-    """One safetensors file with one matrix, a block of random rows over and over."""
+    """One file with one matrix, a block of random rows over and over."""
     rows = np.random.default_rng(1).standard_normal((SHAPE[0] // 8, SHAPE[1]), dtype=np.float32) * 0.02
     if source == "bf16":
         bits = rows.view(np.uint32)
         rows = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-    size = rows.nbytes * 8
-    entry = {"dtype": source.upper(), "shape": SHAPE, "data_offsets": [0, size]}
-    header = json.dumps({"model.layers.0.mlp.up_proj.weight": entry}).encode()
-    header += b" " * (-len(header) % 8)
     with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header)
+        file.write(header_of(path, source, rows.nbytes * 8))
         for _ in range(8):
             file.write(rows.tobytes())
 
 
-def times(tool, source, target, arguments):
-    """Seconds of the program and of the kernel for one conversion."""
+def convert(tool, source, target, *arguments):
     target.unlink(missing_ok=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [tool, "convert", source, "-o", target, "--threads", "1", *arguments]
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+
+def times(tool, source, target, arguments):
+    """Seconds of the program and of the kernel for one conversion."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    convert(tool, source, target, *arguments)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
 
@@ -57,23 +78,33 @@ def main():
     parser.add_argument("--before", help="another build, in turn with the tool")
     parser.add_argument("--source", choices=("bf16", "f32"), default="bf16")
     parser.add_argument("--folder", default="/dev/shm")
-    parser.add_argument("formats", nargs="*", default=FORMATS)
+    parser.add_argument("--applied", action="store_true", help="from each format to bfloat16")
+    parser.add_argument("formats", nargs="*")
     options = parser.parse_intermixed_args()
+    formats = options.formats or (SCALED + GGUF if options.applied else FORMATS)
     tools = {"before": options.before, "after": options.tool} if options.before else {"": options.tool}
-    print("build,source,to,report,program_s,kernel_s")
+    print("build,source,to,report,program_s,kernel_s", flush=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        source, target = pathlib.Path(folder, "weights.safetensors"), pathlib.Path(folder, "out.safetensors")
-        write_weights(source, options.source)
-        for to in options.formats:
+        for to in formats:
+            kind = ".gguf" if to in GGUF else ".safetensors"
+            weights, made = pathlib.Path(folder, "weights" + kind), pathlib.Path(folder, "made" + kind)
+            target = pathlib.Path(folder, "out.safetensors" if options.applied else "out" + kind)
+            if not weights.exists():
+                write_weights(weights, options.source)
+            source, asked = weights, ["--to", to]
+            if options.applied:
+                convert(options.tool, weights, made, *asked, "--no-report")
+                source, asked = made, ["--to", "bfloat16"]
             samples = {}
             for _ in range(TURNS):
                 for report, extra in (("yes", []), ("no", ["--no-report"])):
                     for build, tool in tools.items():
-                        sample = times(os.fspath(tool), source, target, ["--to", to, *extra])
+                        sample = times(os.fspath(tool), source, target, [*asked, *extra])
                         samples.setdefault((build, report), []).append(sample)
+            names = (to, "bf16") if options.applied else (options.source, to)
             for (build, report), taken in samples.items():
                 program, kernel = (statistics.median(side) for side in zip(*taken))
-                print(f"{build},{options.source},{to},{report},{program:.3f},{kernel:.3f}", flush=True)
+                print(f"{build},{','.join(names)},{report},{program:.3f},{kernel:.3f}", flush=True)
 
 
 if __name__ == "__main__":

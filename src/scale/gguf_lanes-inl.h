@@ -32,13 +32,20 @@ inline bool AllFinite(const float* x, std::size_t n) {
   return hn::AllTrue(DI(), hn::Lt(most, hn::Set(DI(), 0x7F800000)));
 }
 
-inline float Largest(const float* x, std::size_t n) {
+HWY_INLINE V LargestInAll(const float* x, std::size_t n) {
   const DF d;
   V most = hn::Abs(hn::LoadU(d, x));
   for (std::size_t i = hn::Lanes(d); i < n; i += hn::Lanes(d)) {
     most = hn::Max(most, hn::Abs(hn::LoadU(d, x + i)));
   }
-  const V magnitude = hn::MaxOfLanes(d, most);
+  return hn::MaxOfLanes(d, most);
+}
+
+inline float Magnitude(const float* x, std::size_t n) { return hn::GetLane(LargestInAll(x, n)); }
+
+inline float Largest(const float* x, std::size_t n) {
+  const DF d;
+  const V magnitude = LargestInAll(x, n);
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
     const auto at = hn::FindFirstTrue(d, hn::Eq(hn::Abs(hn::LoadU(d, x + i)), magnitude));
     if (at >= 0) return x[i + static_cast<std::size_t>(at)];
@@ -64,17 +71,16 @@ HWY_INLINE void StoreCodes(hn::VFromD<DI> codes, std::int8_t* to) {
   hn::StoreU(hn::DemoteTo(narrow, codes), narrow, to);
 }
 
+// The largest float32 below a half is added and the fraction cut off: what is a half away from
+// zero, or more, then reaches the next integer, and nothing else does (all magnitudes up to 130
+// were tried).
 inline void RoundAway(const float* x, float inverse, std::int8_t* codes) {
   const DF d;
-  const V factor = hn::Set(d, inverse), half = hn::Set(d, 0.5f);
+  const V factor = hn::Set(d, inverse), almost_half = hn::Set(d, 0x1.FFFFFEp-2f);
   for (std::size_t i = 0; i < kWholeBlock; i += hn::Lanes(d)) {
-    const V value = hn::Mul(hn::LoadU(d, x + i), factor), magnitude = hn::Abs(value);
-    const auto whole = hn::ConvertTo(DI(), magnitude);  // cut off
-    const V rest = hn::Sub(magnitude, hn::ConvertTo(d, whole));
-    const auto up = hn::RebindMask(DI(), hn::Ge(rest, half));
-    const auto code = hn::Add(whole, hn::IfThenElseZero(up, hn::Set(DI(), 1)));
-    const auto sign = hn::BroadcastSignBit(hn::BitCast(DI(), value));
-    StoreCodes(hn::Sub(hn::Xor(code, sign), sign), codes + i);
+    const V value = hn::Mul(hn::LoadU(d, x + i), factor);
+    const V sum = hn::Add(value, hn::CopySignToAbs(almost_half, value));
+    StoreCodes(hn::ConvertTo(DI(), sum), codes + i);
   }
 }
 
@@ -133,7 +139,8 @@ inline void NearestE2M1(const float* x, std::size_t n, float half, std::int8_t* 
   NearestE2M1ByErrors(x, n, half, codes);
 }
 
-constexpr GgufLanes kLanes = {&AllFinite, &Largest, &Range, &RoundAway, &Steps, &NearestE2M1};
+constexpr GgufLanes kLanes = {&AllFinite, &Magnitude, &Largest,    &Range,
+                              &RoundAway, &Steps,     &NearestE2M1};
 
 }  // namespace gguf
 }  // namespace tensorcast::scale::HWY_NAMESPACE

@@ -14,7 +14,8 @@ namespace tensorcast::scale {
 // but for all_finite's, and so many that n is 16 or 32, or there a multiple of 16.
 struct GgufLanes {
   bool (*all_finite)(const float* x, std::size_t n);
-  // The first of the largest magnitude, with its sign.
+  // The largest magnitude; and the first that has it, with its sign.
+  float (*magnitude)(const float* x, std::size_t n);
   float (*largest)(const float* x, std::size_t n);
   // The least and the largest value; where either is a zero its sign may be another's.
   void (*range)(const float* x, std::size_t n, float* least, float* most);

@@ -96,7 +96,7 @@ void PackFifthBits(const std::int8_t* codes, unsigned offset, std::byte* out) {
 }
 
 bool Q8_0(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
-  const float d = std::fabs(lanes.largest(x, 32)) / 127;
+  const float d = lanes.magnitude(x, 32) / 127;
   lanes.round_away(x, Inverse(d), made.codes);
   std::memcpy(block + 2, made.codes, 32);
   float stored = 0;
@@ -152,7 +152,7 @@ void EncodeE2M1(const GgufLanes& lanes, const float* x, std::size_t n, float hal
 }
 
 bool Mxfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
-  const float largest = std::fabs(lanes.largest(x, 32));
+  const float largest = lanes.magnitude(x, 32);
   constexpr std::uint32_t kLargestExponent = 2;
   // A float32's exponent has the same bias.
   const std::uint32_t of_largest = std::bit_cast<std::uint32_t>(largest) >> 23;
@@ -188,7 +188,7 @@ float OfPositiveE4M3(unsigned code) {
 bool Nvfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
   constexpr std::size_t kRun = 16;
   for (std::size_t run = 0; run < 4; ++run) {
-    const unsigned scale = PositiveE4M3(std::fabs(lanes.largest(x + kRun * run, kRun)) / 6);
+    const unsigned scale = PositiveE4M3(lanes.magnitude(x + kRun * run, kRun) / 6);
     block[run] = static_cast<std::byte>(scale);
     EncodeE2M1(lanes, x + kRun * run, kRun, OfPositiveE4M3(scale) * 0.5f, run, made);
     PackNibbles(made.codes + kRun * run, kRun / 2, 0, block + 4 + run * kRun / 2);
@@ -204,6 +204,7 @@ bool AllFinite(const float* x, std::size_t n) {
 float Largest(const float* x, std::size_t n) {
   return *std::max_element(x, x + n, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
 }
+float Magnitude(const float* x, std::size_t n) { return std::fabs(Largest(x, n)); }
 void Range(const float* x, std::size_t n, float* least, float* most) {
   *least = *std::min_element(x, x + n);
   *most = *std::max_element(x, x + n);
@@ -231,7 +232,8 @@ void NearestE2M1(const float* x, std::size_t n, float half, std::int8_t* codes) 
     codes[i] = static_cast<std::int8_t>(best);
   }
 }
-constexpr GgufLanes kNoLanes = {&AllFinite, &Largest, &Range, &RoundAway, &Steps, &NearestE2M1};
+constexpr GgufLanes kNoLanes = {&AllFinite, &Magnitude, &Largest,    &Range,
+                                &RoundAway, &Steps,     &NearestE2M1};
 
 constexpr GgufEncoder kEncoders[] = {
     {"Q8_0", DataType::kInt8, 32, Q8_0},          {"Q4_0", DataType::kInt8, 32, Symmetric<4>},
