@@ -23,6 +23,8 @@ struct GgufBlockCodes {
   std::int8_t* codes;  // one for each value
   // Where codes end: what of a positive and of a negative value is beyond, and the least normal.
   float beyond_up[4], beyond_down[4], least_normal[4];  // of each run that has a scale
+  // Values are codes times it, and those beyond the end are not zero; else 0.
+  float factor[4];
 };
 
 struct GgufEncoder {
@@ -102,7 +104,7 @@ bool Q8_0(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCod
   float stored = 0;
   if (!StoreHalf(d, block, &stored)) return false;
   made.beyond_up[0] = made.beyond_down[0] = 127.5f * stored;
-  made.least_normal[0] = stored;
+  made.least_normal[0] = made.factor[0] = stored;
   return true;
 }
 
@@ -121,7 +123,7 @@ bool Symmetric(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlo
   const float most = (static_cast<float>(kMiddle) - 0.5f) * std::fabs(stored);
   made.beyond_up[0] = stored < 0 ? least : most;
   made.beyond_down[0] = stored < 0 ? most : least;
-  made.least_normal[0] = std::fabs(stored);
+  made.least_normal[0] = made.factor[0] = std::fabs(stored);
   return true;
 }
 
@@ -140,15 +142,18 @@ bool AboveLeast(const GgufLanes& lanes, const float* x, std::byte* block, GgufBl
   if (!StoreHalf(d, block, &step) || !StoreHalf(least, block + 2, &from)) return false;
   made.beyond_up[0] = made.beyond_down[0] = kInfinity;
   made.least_normal[0] = step;
+  made.factor[0] = 0;
   return true;
 }
 
-// The codes of a run.
-void EncodeE2M1(const GgufLanes& lanes, const float* x, std::size_t n, float half, std::size_t run,
-                GgufBlockCodes& made) {
+// The codes of a run. `fits`: its values are no more than twice the largest code.
+void EncodeE2M1(const GgufLanes& lanes, const float* x, std::size_t n, float half, bool fits,
+                std::size_t run, GgufBlockCodes& made) {
   lanes.nearest_e2m1(x, n, half, made.codes + run * n);
   made.beyond_up[run] = made.beyond_down[run] = 14 * half;
   made.least_normal[run] = 2 * half;
+  // Of larger ones ggml makes any code, 0 too: float32 does not tell their errors apart.
+  made.factor[run] = fits ? 2 * half : 0;
 }
 
 bool Mxfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
@@ -160,7 +165,7 @@ bool Mxfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCo
   block[0] = static_cast<std::byte>(exponent);
   // 2^(exponent - 128), of which the least two are subnormal.
   const std::uint32_t half = exponent < 2 ? 0x200000U << exponent : (exponent - 1) << 23;
-  EncodeE2M1(lanes, x, 32, std::bit_cast<float>(half), 0, made);
+  EncodeE2M1(lanes, x, 32, std::bit_cast<float>(half), true, 0, made);
   PackNibbles(made.codes, 16, 0, block + 1);
   return true;
 }
@@ -188,9 +193,11 @@ float OfPositiveE4M3(unsigned code) {
 bool Nvfp4(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made) {
   constexpr std::size_t kRun = 16;
   for (std::size_t run = 0; run < 4; ++run) {
-    const unsigned scale = PositiveE4M3(lanes.magnitude(x + kRun * run, kRun) / 6);
+    const float largest = lanes.magnitude(x + kRun * run, kRun);
+    const unsigned scale = PositiveE4M3(largest / 6);
     block[run] = static_cast<std::byte>(scale);
-    EncodeE2M1(lanes, x + kRun * run, kRun, OfPositiveE4M3(scale) * 0.5f, run, made);
+    const float half = OfPositiveE4M3(scale) * 0.5f;
+    EncodeE2M1(lanes, x + kRun * run, kRun, half, largest <= 24 * half, run, made);
     PackNibbles(made.codes + kRun * run, kRun / 2, 0, block + 4 + run * kRun / 2);
   }
   return true;
@@ -319,7 +326,6 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
   alignas(64) std::int8_t codes[kAtOnce];
   std::byte packed[kAtOnce];
   const TypeInfo* const element = FindType(encoder_.element);
-  // Whether values are products of codes and a scale.
   const bool is_symmetric = encoder_.type != "Q4_1" && encoder_.type != "Q5_1";
   GgufBlockCodes made;
   for (std::uint64_t done = 0; done < n; done += kAtOnce) {
@@ -345,11 +351,10 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
         const auto limit = [](float end) {
           return end > 0 ? double{end} : std::numeric_limits<double>::infinity();
         };
-        const double step = made.least_normal[run];
         *next++ = {at + (run + 1) * encoder_.run,
                    {limit(made.beyond_up[run]), limit(made.beyond_down[run]),
-                    std::max(step, std::numeric_limits<double>::min())},
-                   {is_symmetric ? step : 0, 0}};
+                    std::max(double{made.least_normal[run]}, std::numeric_limits<double>::min())},
+                   {made.factor[run], 0}};
       }
     }
     if (loss == nullptr) continue;

@@ -143,10 +143,17 @@ TEST(GgufQuantiser, EveryTargetMeasuresTheSame) {
          {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16, DataType::kFloat8E4M3FN}) {
       std::vector<float> values = KindsOfBlocks(n, ++seed);
       std::mt19937_64 random(seed);
-      for (std::size_t i = 5 * 1024; i < 8 * 1024; ++i) {
-        // Where NVFP4 has no scale that is large enough, and with ties of all types.
-        if (i < 6 * 1024) values[i] *= 1e5f;
-        if (i >= 7 * 1024) values[i] = static_cast<float>(static_cast<int>(random() % 65) - 32) / 8;
+      for (std::size_t i = 4 * 1024; i < 8 * 1024; ++i) {
+        const auto step = static_cast<float>(static_cast<int>(random() % 65) - 32);
+        if (i < 5 * 1024) {
+          values[i] = i % 7 == 0 ? step * 1e-3f : step;
+        } else if (i < 7 * 1024) {
+          // Where NVFP4 has no scale that is large enough, the second time with smaller errors.
+          const float much = i < 6 * 1024 ? 1e14f : 1e13f;
+          values[i] = (step + 0.5f) * (type != "NVFP4" || i % 64 < 20 ? 10.0f : much);
+        } else {
+          values[i] = step / 8;  // ties of all types
+        }
       }
       std::vector<std::byte> x(*StorageBytes(source, n));
       ASSERT_TRUE(Cast(DataType::kFloat32, std::as_bytes(std::span(values)), source, x, n).ok());
