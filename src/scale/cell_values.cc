@@ -39,6 +39,7 @@ void RunExtreme(double* values, std::size_t n, double multiplier, double divisor
 CellArithmetic::CellArithmetic(const Scaling& how, Rounding to)
     : scaling(how),
       rounding(to),
+      divides(how.scale_use == Factor::kDivides || how.global_use == Factor::kDivides),
       exact_product(DigitsOf(how.element) + (how.zero_point ? 1 : 0) +
                         (how.scale_use == Factor::kMultiplies ? DigitsOf(how.scale) : 0) +
                         (how.global_use == Factor::kMultiplies ? 24 : 0) <=
@@ -58,11 +59,8 @@ CellArithmetic::Factors CellArithmetic::FactorsOf(double scale, double global) c
 
 core::CellFactors CellArithmetic::CellFactorsOf(double scale, double global) const {
   const auto [multiplier, divisor] = FactorsOf(scale, global);
-  if (scaling.zero_point || !IsOrdinary(multiplier) || !IsOrdinary(divisor)) return {0, 0};
-  if (scaling.scale_use != Factor::kDivides && scaling.global_use != Factor::kDivides) {
-    return {exact_product ? multiplier : 0, 0};
-  }
-  if (!two_mantissas) return {0, 0};
+  if (!HasFactors() || !IsOrdinary(multiplier) || !IsOrdinary(divisor)) return {0, 0};
+  if (!divides) return {multiplier, 0};
   return {Divide(multiplier, divisor), Divide(1.5 * multiplier, divisor)};
 }
 

@@ -25,7 +25,12 @@ enum class Rounding : std::uint8_t {
 struct CellArithmetic {
   CellArithmetic(const Scaling& scaling, Rounding rounding);
 
-  // What Run does in one multiplication of doubles, of codes without a zero point; else no factor.
+  // Whether cells have factors: what Run does is one multiplication of doubles, but of extreme
+  // scales.
+  bool HasFactors() const {
+    return !scaling.zero_point && (divides ? two_mantissas : exact_product);
+  }
+  // They are 0 where there are none.
   core::CellFactors CellFactorsOf(double scale, double global) const;
 
   // values[i] becomes ((codes[i] - zero) * multiplier) / divisor, rounded once; codes[i] is the
@@ -44,6 +49,7 @@ struct CellArithmetic {
 
   Scaling scaling;
   Rounding rounding;
+  bool divides;        // a scale or the global one does
   bool exact_product;  // a double holds value * multiplier
   bool two_mantissas;  // the codes' nonzero values are powers of two and 1.5 times these
 };

@@ -22,11 +22,12 @@ Dequantiser::Dequantiser(const Scaling& scaling, const Partition& partition, Rou
 
 bool Dequantiser::Multiply(const float* decoded, double* values, std::size_t n,
                            const double* scales, double global, const CellsInOrder& cells,
-                           KnownByScale<core::CellFactors>& known) const {
+                           KnownFactors& known) const {
   core::CellFactors factors[kBlock / kLeastCell + 1];
   const std::size_t count = ((cells.skipped + n - 1) >> cells.log2_width) + 1;
   for (std::size_t i = 0; i < count; ++i) {
-    factors[i] = known.Of(scales[i], [&] { return arithmetic_.CellFactorsOf(scales[i], global); });
+    const auto make = [&] { return arithmetic_.CellFactorsOf(scales[i], global); };
+    factors[i] = known ? known->Of(scales[i], make) : make();
     if (factors[i].factor == 0) return false;
   }
   lanes_->multiply_to_doubles(decoded, values, n, factors, cells);
@@ -42,7 +43,8 @@ void Dequantiser::Run(std::span<const std::byte> codes, std::uint64_t codes_firs
   if (n > values.size()) Require(Status(StatusCode::kBufferTooSmall));
   const core::FpEnvironment environment;
   alignas(64) float decoded[kBlock];
-  KnownByScale<core::CellFactors> known;
+  KnownFactors known;
+  if (lanes_ != nullptr && arithmetic_.divides) known.emplace();
   ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
     const std::span<double> block = values.subspan(done, some);
     Require(to_float_.Run(codes, codes_first + done, std::as_writable_bytes(std::span(decoded)), 0,

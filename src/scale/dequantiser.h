@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "scale/cell_lanes.h"
@@ -57,15 +58,18 @@ class Dequantiser {
   }
 
  private:
-  // n decoded codes of cells from `cell` on, in lanes; false where a cell has no factor.
+  // Quotients that scales give, which take longer than looking for them.
+  using KnownFactors = std::optional<KnownByScale<core::CellFactors>>;
+
+  // n decoded codes of cells with these scales, in lanes; false where a cell has no factor.
   bool Multiply(const float* decoded, double* values, std::size_t n, const double* scales,
-                double global, const CellsInOrder& cells,
-                KnownByScale<core::CellFactors>& known) const;
+                double global, const CellsInOrder& cells, KnownFactors& known) const;
 
   Partition partition_;
   CellArithmetic arithmetic_;
-  CastPlan to_float_, to_double_;     // of the codes
-  const CellLanes* lanes_ = nullptr;  // null: cells are smaller than lanes take, or there are none
+  CastPlan to_float_, to_double_;  // of the codes
+  const CellLanes* lanes_ =
+      nullptr;  // null: cells have no factors or are too small, or the target has none
 };
 
 }  // namespace tensorcast::scale

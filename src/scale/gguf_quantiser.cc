@@ -31,6 +31,7 @@ struct GgufEncoder {
   std::string_view type;
   DataType element;   // of the codes
   std::uint32_t run;  // values that share a scale
+  bool has_offset;    // beside it: codes are steps from the least value
   // False where float16 does not hold its numbers.
   bool (*encode)(const GgufLanes& lanes, const float* x, std::byte* block, GgufBlockCodes& made);
 };
@@ -78,8 +79,8 @@ std::uint64_t EightCodes(const std::int8_t* codes) {
 }
 constexpr std::uint64_t InEach(unsigned byte) { return 0x0101010101010101 * std::uint64_t{byte}; }
 
-// The lower four bits of codes plus `offset`, a power of two no lower than they reach, or 0: those
-// of codes from there on, negative ones, have it turned. A multiple of eight stands in each half.
+// The lower four bits of codes plus `offset`, which is 0 or half of what codes of their bits count:
+// an exclusive or adds it. Each half has a multiple of eight.
 void PackNibbles(const std::int8_t* codes, std::size_t half, unsigned offset, std::byte* out) {
   for (std::size_t i = 0; i < half; i += 8) {
     const std::uint64_t low = (EightCodes(codes + i) ^ InEach(offset)) & InEach(15);
@@ -243,10 +244,13 @@ constexpr GgufLanes kNoLanes = {&AllFinite, &Magnitude, &Largest,    &Range,
                                 &RoundAway, &Steps,     &NearestE2M1};
 
 constexpr GgufEncoder kEncoders[] = {
-    {"Q8_0", DataType::kInt8, 32, Q8_0},          {"Q4_0", DataType::kInt8, 32, Symmetric<4>},
-    {"Q4_1", DataType::kInt8, 32, AboveLeast<4>}, {"Q5_0", DataType::kInt8, 32, Symmetric<5>},
-    {"Q5_1", DataType::kInt8, 32, AboveLeast<5>}, {"MXFP4", DataType::kFloat4E2M1, 32, Mxfp4},
-    {"NVFP4", DataType::kFloat4E2M1, 16, Nvfp4},
+    {"Q8_0", DataType::kInt8, 32, false, Q8_0},
+    {"Q4_0", DataType::kInt8, 32, false, Symmetric<4>},
+    {"Q4_1", DataType::kInt8, 32, true, AboveLeast<4>},
+    {"Q5_0", DataType::kInt8, 32, false, Symmetric<5>},
+    {"Q5_1", DataType::kInt8, 32, true, AboveLeast<5>},
+    {"MXFP4", DataType::kFloat4E2M1, 32, false, Mxfp4},
+    {"NVFP4", DataType::kFloat4E2M1, 16, false, Nvfp4},
 };
 
 const GgufEncoder* Find(std::string_view type) {
@@ -324,9 +328,8 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
   alignas(64) double values[kAtOnce], results[kAtOnce];
   core::ScaledResults::Cell cells[kAtOnce];
   alignas(64) std::int8_t codes[kAtOnce];
-  std::byte packed[kAtOnce];
+  std::byte packed[kAtOnce];  // for examples, which only MeasureScaled asks for
   const TypeInfo* const element = FindType(encoder_.element);
-  const bool is_symmetric = encoder_.type != "Q4_1" && encoder_.type != "Q5_1";
   GgufBlockCodes made;
   for (std::uint64_t done = 0; done < n; done += kAtOnce) {
     const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(n - done, kAtOnce));
@@ -338,7 +341,7 @@ std::optional<std::uint64_t> GgufQuantiser::Encode(std::span<const std::byte> x,
     for (std::size_t at = 0; at < some; at += blocks_.values) {
       const std::span<float> block(floats + at, blocks_.values);
       if (!all_finite && !lanes_->all_finite(block.data(), block.size())) {
-        gguf_encoding::MakeFinite(block.data(), block.size(), is_symmetric);
+        gguf_encoding::MakeFinite(block.data(), block.size(), !encoder_.has_offset);
       }
       made.codes = codes + at;
       if (!encoder_.encode(*lanes_, block.data(), out + at / blocks_.values * blocks_.bytes,

@@ -96,7 +96,7 @@ void GroupMaker::RoundToStored(std::span<double> numbers) const {
   std::array<std::byte, kAtOnce * sizeof(double)> bytes;
   for (std::size_t i = 0; i < numbers.size(); i += kAtOnce) {
     const auto some = numbers.subspan(i, std::min(kAtOnce, numbers.size() - i));
-    Require(store_.Run(std::as_bytes(some), 0, bytes, 0, some.size()));
+    Store(some, bytes);
     Require(load_.Run(bytes, 0, std::as_writable_bytes(some), 0, some.size()));
   }
 }

@@ -14,6 +14,7 @@
 #include "scale/error_lanes.h"
 #include "scale/scale_rule.h"
 #include "scale/searched_errors.h"
+#include "scale/stretch.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::scale {
@@ -46,8 +47,8 @@ struct GroupRule {
   }
 };
 
-// Of the finite values of a group: the largest magnitude where codes are symmetric; else the least
-// value, at most 0, and the largest, at least 0.
+// Of the finite values of a group: the largest magnitude, and 0, where codes are symmetric; else
+// the largest value, at least 0, and the least, at most 0.
 struct GroupRange {
   double least = 0, most = 0;
 };
@@ -73,6 +74,10 @@ class GroupMaker {
   // The codes of n values, each a byte; multiples where the rule has such.
   void CodesOf(const double* x, std::size_t n, const GroupNumbersMade& numbers,
                std::byte* codes) const;
+  // Numbers in the type of scales.
+  void Store(std::span<const double> numbers, std::span<std::byte> stored) const {
+    Require(store_.Run(std::as_bytes(numbers), 0, stored, 0, numbers.size()));
+  }
   // The value of such a code.
   double ValueOf(std::byte code, const GroupNumbersMade& numbers) const {
     if (rule_.has_multiples()) return static_cast<std::int8_t>(code) * numbers.scale;
@@ -81,8 +86,9 @@ class GroupMaker {
   }
 
  private:
-  // A number of a group before it is rounded to the type of scales, and what becomes of it.
+  // A group's scale before it is rounded to its type.
   double ExactScaleOf(const GroupRange& range) const;
+  // Scales or biases as they are stored.
   void RoundToStored(std::span<double> numbers) const;
   // Gives a group its zero point, or its bias of its scale; false where the type does not hold it.
   bool SetZero(const GroupRange& range, GroupNumbersMade& made) const;

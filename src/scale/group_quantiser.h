@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "core/loss.h"
 #include "scale/cell_lanes.h"
 #include "scale/code_lines.h"
 #include "scale/group_maker.h"
@@ -56,7 +57,7 @@ class GroupQuantiser {
  private:
   // A row's values, and the buffers they are in: as lanes read them, float32s or bfloat16s, and as
   // doubles, which are made where something asks for them.
-  struct Row {
+  struct SourceRow {
     std::span<const std::byte> source;
     std::uint64_t first;  // of the source's elements
     const std::byte* elements = nullptr;
@@ -64,39 +65,54 @@ class GroupQuantiser {
     std::vector<double> values = {};
     bool has_values = false;
   };
-  // What Encode makes of one row after the other.
-  struct Rows {
+  // What Encode makes of one row after the other, for Measure.
+  struct MadeRows {
     std::vector<GroupNumbersMade> numbers;
-    std::vector<std::byte> codes;  // as GroupMaker gives them
+    std::vector<std::byte> codes;  // as GroupMaker gives them; unmeasured, of the last row
+  };
+  // A block of the tensor's own among them, from an element of theirs on.
+  struct MadeBlock {
+    std::uint64_t first;
+    std::size_t n;
+    const std::byte* codes;
   };
 
-  std::span<const double> ValuesOf(Row& row) const;
-  void FindElements(Row& row) const;
+  std::span<const double> ValuesOf(SourceRow& row) const;
+  void FindElements(SourceRow& row) const;
   // Calls visit(group, begin, count) for each.
   template <class Visit> void ForEachGroup(const Visit& visit) const;
-  void FindRanges(Row& row, std::span<GroupRange> ranges) const;
-  void FindRangesInLanes(const Row& row, std::span<GroupRange> ranges) const;
+  void FindRanges(SourceRow& row, std::span<GroupRange> ranges) const;
+  void FindRangesInLanes(const SourceRow& row, std::span<GroupRange> ranges) const;
   // Gives the first group of the row that has a number that its type does not hold.
-  std::optional<std::uint64_t> FindNumbers(Row& row, std::span<GroupRange> ranges,
+  std::optional<std::uint64_t> FindNumbers(SourceRow& row, std::span<GroupRange> ranges,
                                            std::span<GroupNumbersMade> numbers,
                                            SearchedErrors* gained) const;
-  void MakeCodes(Row& row, std::span<const GroupNumbersMade> numbers, std::byte* codes) const;
-  bool DivideInLanes(const Row& row, std::span<const GroupNumbersMade> numbers,
+  void MakeCodes(SourceRow& row, std::span<const GroupNumbersMade> numbers, std::byte* codes) const;
+  bool DivideInLanes(const SourceRow& row, std::span<const GroupNumbersMade> numbers,
                      std::byte* codes) const;
-  // Into a line, whose bits are zero; and codes are kept within their range.
-  void Pack(std::span<const GroupNumbersMade> numbers, std::byte* codes, std::byte* line) const;
+  // Keeps codes within their range, and packs them into a line, whose bits are zero.
+  void ClampAndPack(std::span<const GroupNumbersMade> numbers, std::byte* codes,
+                    std::byte* line) const;
   void Store(const std::vector<GroupNumbersMade>& made, double GroupNumbersMade::*number,
              std::vector<std::byte>& to) const;
   void Measure(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
-               const Rows& made, LossMeter* loss) const;
+               const MadeRows& made, LossMeter* loss) const;
+  // What of a group's values is beyond its codes; and what makes its values of multiples.
+  core::ScaledResults::Cell CellOf(const GroupNumbersMade& numbers, std::size_t end) const;
+  // The values of a block's codes, and the codes as a tensor of integers has them.
+  void FindResults(const Partition& partition, const MadeBlock& block,
+                   const std::vector<GroupNumbersMade>& numbers, double* results,
+                   std::span<std::byte> stored) const;
 
   DataType source_;
   GroupRule rule_;
   std::uint64_t columns_, group_, groups_;
-  Partition row_;  // one row
+  // As lanes read the source: bfloat16, or float32, which others become.
+  bool is_bfloat16_;
+  std::size_t element_bytes_;
   Target target_;
   GroupMaker maker_;
-  CastPlan value_of_source_, float_of_source_, store_;
+  CastPlan value_of_source_, float_of_source_;
   const CellLanes* lanes_ = nullptr;  // null: rows are done in double
 };
 

@@ -193,37 +193,57 @@ TEST(Dequantiser, ZeroPoint) {
 
 // Blocks that are ragged at both ends, in pieces of every size and place, packed and not: what the
 // whole gives.
+// Cells that lanes leave alone, and such as they take: in order, one by one, of several rows, and
+// cut off at the right.
 TEST(Dequantiser, AnyStretchGivesTheSame) {
-  const std::uint64_t shape[] = {2, 37, 53};
-  const std::uint64_t n = 2 * 37 * 53;
+  constexpr std::uint64_t kRows = 37, kColumns = 83;
+  const std::uint64_t shape[] = {2, kRows, kColumns};
+  const std::uint64_t n = 2 * kRows * kColumns;
+  struct Block {
+    std::uint64_t rows, columns;
+  };
   std::mt19937_64 random(7);
-  for (const DataType element :
-       {DataType::kFloat8E4M3FN, DataType::kFloat6E2M3, DataType::kFloat4E2M1}) {
-    std::vector<std::byte> codes(n + 8);
-    for (std::byte& code : codes) code = static_cast<std::byte>(random());
-    const Partition partition = Partition::OfBlocks(shape, 16, 8);
-    std::vector<double> scales(partition.cells());
-    for (double& scale : scales) scale = static_cast<float>(random() % 1000) / 7;
-    const Scaling scaling = {element, DataType::kFloat32};
-    const Dequantiser dequantiser(scaling, partition, Rounding::kNearest);
-    std::vector<double> expected(n);
-    for (std::uint64_t i = 0; i < n; ++i) {
-      const std::uint64_t cell = (i / (37 * 53) * 3 + i / 53 % 37 / 16) * 7 + i % 53 / 8;
-      expected[i] = DoubleOf(element, LoadCode(element, codes.data(), i)) * scales[cell];
-    }
-    for (int trial = 0; trial < 500; ++trial) {
-      const std::uint64_t first = random() % n, count = 1 + random() % (n - first);
-      const CellRange cells = partition.CellsOf(first, count);
-      // No more scales than are asked for; the codes begin anywhere, also within a byte.
-      const std::vector<double> some(
-          scales.begin() + static_cast<std::ptrdiff_t>(cells.first),
-          scales.begin() + static_cast<std::ptrdiff_t>(cells.first + cells.count));
-      std::vector<double> values(count);
-      dequantiser.Run(codes, first, first, count, {cells.first, some}, values);
-      for (std::uint64_t i = 0; i < count; ++i) {
-        ASSERT_EQ(std::bit_cast<std::uint64_t>(values[i]),
-                  std::bit_cast<std::uint64_t>(expected[first + i]))
-            << first << "+" << i;
+  for (const Block& block :
+       {Block{16, 8}, Block{1, 16}, Block{3, 16}, Block{1, 32}, Block{5, 48}}) {
+    for (const DataType element :
+         {DataType::kFloat8E4M3FN, DataType::kInt8, DataType::kFloat6E2M3, DataType::kFloat4E2M1}) {
+      const bool divides = element == DataType::kFloat4E2M1;
+      std::vector<std::byte> codes(n + 8);
+      for (std::byte& code : codes) code = static_cast<std::byte>(random());
+      const Partition partition = Partition::OfBlocks(shape, block.rows, block.columns);
+      std::vector<double> scales(partition.cells());
+      for (double& scale : scales) scale = static_cast<float>(random() % 1000) / 7;
+      const double global = divides ? 2688 / 3.0f : 1;
+      const Scaling scaling = {element, DataType::kFloat32, Factor::kMultiplies,
+                               divides ? Factor::kDivides : Factor::kNone};
+      const std::uint64_t cell_rows = (kRows + block.rows - 1) / block.rows;
+      const std::uint64_t cell_columns = (kColumns + block.columns - 1) / block.columns;
+      std::vector<double> expected(n);
+      for (std::uint64_t i = 0; i < n; ++i) {
+        const std::uint64_t row = i / kColumns % kRows, column = i % kColumns;
+        const std::uint64_t cell =
+            (i / (kRows * kColumns) * cell_rows + row / block.rows) * cell_columns +
+            column / block.columns;
+        expected[i] = DoubleOf(element, LoadCode(element, codes.data(), i)) * scales[cell] / global;
+      }
+      for (const Target target : Targets()) {
+        const Dequantiser dequantiser(scaling, partition, Rounding::kNearest, target);
+        for (int trial = 0; trial < 100; ++trial) {
+          const std::uint64_t first = random() % n, count = 1 + random() % (n - first);
+          const CellRange cells = partition.CellsOf(first, count);
+          // No more scales than are asked for; the codes begin anywhere, also within a byte.
+          const std::vector<double> some(
+              scales.begin() + static_cast<std::ptrdiff_t>(cells.first),
+              scales.begin() + static_cast<std::ptrdiff_t>(cells.first + cells.count));
+          std::vector<double> values(count);
+          dequantiser.Run(codes, first, first, count, {cells.first, some, {}, global}, values);
+          for (std::uint64_t i = 0; i < count; ++i) {
+            ASSERT_EQ(std::bit_cast<std::uint64_t>(values[i]),
+                      std::bit_cast<std::uint64_t>(expected[first + i]))
+                << TypeName(element) << ", " << TargetName(target) << ", " << block.rows << " x "
+                << block.columns << ", " << first << "+" << i;
+          }
+        }
       }
     }
   }

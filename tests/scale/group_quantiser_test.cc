@@ -26,7 +26,7 @@ namespace {
 
 using testing::OracleRow;
 
-constexpr std::uint64_t kGroupRows = 60;
+constexpr std::uint64_t kGroupRows = 140;
 
 struct GroupCase {
   DataType source;
@@ -215,8 +215,8 @@ struct RowsOfGroups {
   std::uint64_t columns, group;
 };
 // Groups that lanes take, in order and one by one; one for a row; such as they leave alone.
-constexpr RowsOfGroups kRowsOfGroups[] = {{512, 128}, {352, 32},  {336, 48},
-                                          {250, 250}, {300, 128}, {40, 8}};
+constexpr RowsOfGroups kRowsOfGroups[] = {{512, 128}, {352, 32}, {336, 48}, {250, 250}, {251, 400},
+                                          {300, 128}, {40, 8},   {35, 16},  {15, 15}};
 
 TEST(GroupQuantiser, EveryTargetByDefinition) {
   unsigned seed = 0;
