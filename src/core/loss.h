@@ -239,14 +239,13 @@ Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, st
                      std::uint64_t index, Target target = Target::kBest);
 
 // As MeasureScaled, by the codes, or the multiples in their place, and their cells' factors alone:
-// view.scaled->values are not read, nor results where there are multiples.
-// A finite source has a code that is a number, with its sign, other than zero where it is beyond a
-// limit, and a result is below the least normal value where its code is
-// (ScaledResults::of_quotients). False, and no element is added,
-// where that cannot be: of less than a whole block, of other types than float32, bfloat16 or
-// float16 beside int8 or a float of at most eight bits, of cells without a factor, with a
-// limit below it, of floats with limits that differ by sign, or with an end that is no multiple of
-// 16, and of blocks that are not as most are. MeasureScaled is for any.
+// view.scaled->values are not read, nor results where there are multiples. A finite source has a
+// code that is a number, with its sign, other than zero where it is beyond a limit, and a result is
+// below the least normal value where its code is (ScaledResults::of_quotients). False, and no
+// element is added, where that cannot be: of less than a whole block, of other types than float32,
+// bfloat16 or float16 beside int8 or a float of at most eight bits, of cells without a factor, with
+// a limit below it, of floats with limits that differ by sign, or with an end that is no multiple
+// of 16, and of blocks that are not as most are. MeasureScaled is for any.
 bool MeasureScaledCodes(LossMeter& meter, const LossView& view, std::size_t n, std::uint64_t index,
                         Target target = Target::kBest);
 

@@ -66,18 +66,14 @@ class GroupMaker {
                                        std::span<GroupNumbersMade> numbers) const;
   // The numbers of n values by MLX's own rule; nothing where their type does not hold them.
   std::optional<GroupNumbersMade> FindFitted(const double* x, std::size_t n) const;
-  // The same with the scale near the plain one that loses least; `gained`, where given, is added
-  // to.
+  // A group's numbers by either rule, or those with the scale near theirs that loses least;
+  // `gained`, where given, is added to.
   GroupNumbersMade Search(const double* x, std::size_t n, const GroupNumbersMade& plain,
                           SearchedErrors* gained) const;
 
   // The codes of n values, each a byte; multiples where the rule has such.
   void CodesOf(const double* x, std::size_t n, const GroupNumbersMade& numbers,
                std::byte* codes) const;
-  // Numbers in the type of scales.
-  void Store(std::span<const double> numbers, std::span<std::byte> stored) const {
-    Require(store_.Run(std::as_bytes(numbers), 0, stored, 0, numbers.size()));
-  }
   // The value of such a code.
   double ValueOf(std::byte code, const GroupNumbersMade& numbers) const {
     if (rule_.has_multiples()) return static_cast<std::int8_t>(code) * numbers.scale;
@@ -85,10 +81,15 @@ class GroupMaker {
     return (unsigned_code - numbers.zero) * numbers.scale + numbers.bias;
   }
 
+  // Scales or biases in the type that they are stored in.
+  void Store(std::span<const double> numbers, std::span<std::byte> stored) const {
+    Require(store_.Run(std::as_bytes(numbers), 0, stored, 0, numbers.size()));
+  }
+
  private:
   // A group's scale before it is rounded to its type.
   double ExactScaleOf(const GroupRange& range) const;
-  // Scales or biases as they are stored.
+  // Makes numbers those that are stored.
   void RoundToStored(std::span<double> numbers) const;
   // Gives a group its zero point, or its bias of its scale; false where the type does not hold it.
   bool SetZero(const GroupRange& range, GroupNumbersMade& made) const;
