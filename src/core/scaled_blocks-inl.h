@@ -17,6 +17,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/cell_factors-inl.h"
 #include "core/loss-inl.h"
 #include "core/loss_blocks-inl.h"
 #include "core/measured_blocks-inl.h"
@@ -67,27 +68,6 @@ inline float RoundedUp(double value) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) + is_less);
 }
 
-// Results of codes in a cell: kHalves, where those of 3/2 times a power of two have a factor of
-// their own. Either product is a double, so that a difference is rounded once.
-template <bool kHalves> class CellProducts {
- public:
-  HWY_INLINE CellProducts(const ScaledResults::Cell& cell, double unit)
-      : factor_(hn::Set(DF64(), cell.factors.factor * unit)),
-        of_halves_(hn::Set(DF64(), cell.factors.of_three_halves * unit)) {}
-  // From a source's magnitude.
-  HWY_INLINE hn::Vec<DF64> Subtract(hn::Vec<DF64> code, hn::Vec<DF64> magnitude) const {
-    if constexpr (!kHalves) return hn::NegMulAdd(code, factor_, magnitude);
-    const D64 bits;
-    const auto half = hn::And(hn::BitCast(bits, code), hn::Set(bits, std::uint64_t{1} << 51));
-    const auto is_power = hn::RebindMask(DF64(), hn::Eq(half, hn::Zero(bits)));
-    const auto power = hn::BitCast(DF64(), hn::Xor(hn::BitCast(bits, code), half));
-    return hn::NegMulAdd(power, hn::IfThenElse(is_power, factor_, of_halves_), magnitude);
-  }
-
- private:
-  hn::Vec<DF64> factor_, of_halves_;
-};
-
 template <class Source, class Result, bool kHalves>
 FoundInBlocks SumCells(const Result& result, const std::byte* x_codes, const std::byte* y_codes,
                        const ScaledResults::Cell* cell, double known, double* squares,
@@ -106,7 +86,7 @@ FoundInBlocks SumCells(const Result& result, const std::byte* x_codes, const std
   LaneCountOf<DF32> beyond;
   SquareSums square_sums, error_sums;
   for (std::size_t i = 0; i < kBlock; ++cell) {
-    const CellProducts<kHalves> products(*cell, result.factor);
+    const CellProducts<kHalves> products(cell->factors, result.factor);
     const auto up = hn::Set(DF32(), RoundedUp(cell->limits.up));
     [[maybe_unused]] const auto down = hn::Set(DF32(), RoundedUp(cell->limits.down));
     const std::size_t end = std::min(cell->end, kBlock);
@@ -126,7 +106,7 @@ FoundInBlocks SumCells(const Result& result, const std::byte* x_codes, const std
         const auto add = [&](auto which, auto narrow_x, auto narrow_y) HWY_ATTR
             __attribute__((always_inline)) {
           const auto magnitude = hn::PromoteTo(d, narrow_x);
-          const auto difference = products.Subtract(hn::PromoteTo(d, narrow_y), magnitude);
+          const auto difference = products.LeftOf(hn::PromoteTo(d, narrow_y), magnitude);
           const auto error = hn::Abs(difference);
           error_sums.template Add<which>(difference);
           max_error = hn::Max(max_error, error);

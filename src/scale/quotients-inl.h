@@ -14,6 +14,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/cell_factors-inl.h"
 #include "hwy/highway.h"
 #include "scale/cell_lanes.h"
 
@@ -86,7 +87,6 @@ void Multiply(const std::byte* x, std::byte* out, std::size_t n, const float* fa
   ForEachVector<kBytes, 4>(x, out, n, cells, Products<kBytes>{factors});
 }
 
-// kHalves: codes of 3/2 times a power of two have a factor of their own.
 template <bool kHalves> struct DoubleProducts {
   template <std::size_t kCount, class Cell>
   HWY_INLINE void Run(const std::byte* x, const Cell& cell, std::byte* out) const {
@@ -95,20 +95,10 @@ template <bool kHalves> struct DoubleProducts {
     for (std::size_t v = 0; v < kCount; ++v) {
       const VF32 codes = LoadElements<4>(x, v * kFloats);
       auto* const to = reinterpret_cast<double*>(out) + v * kFloats;
-      const core::CellFactors& by = factors[cell(v)];
-      hn::StoreU(Product(hn::PromoteTo(d, hn::LowerHalf(half, codes)), by), d, to);
-      hn::StoreU(Product(hn::PromoteTo(d, hn::UpperHalf(half, codes)), by), d, to + kFloats / 2);
+      const core::HWY_NAMESPACE::CellProducts<kHalves> products(factors[cell(v)]);
+      hn::StoreU(products.Of(hn::PromoteTo(d, hn::LowerHalf(half, codes))), d, to);
+      hn::StoreU(products.Of(hn::PromoteTo(d, hn::UpperHalf(half, codes))), d, to + kFloats / 2);
     }
-  }
-  template <class V> static HWY_INLINE V Product(V code, const core::CellFactors& by) {
-    const hn::RepartitionToWide<DF32> d;
-    const auto factor = hn::Set(d, by.factor);
-    if constexpr (!kHalves) return hn::Mul(code, factor);
-    const hn::RebindToUnsigned<decltype(d)> bits;
-    const auto one = hn::And(hn::BitCast(bits, code), hn::Set(bits, std::uint64_t{1} << 51));
-    const auto is_power = hn::RebindMask(d, hn::Eq(one, hn::Zero(bits)));
-    const auto power = hn::BitCast(d, hn::Xor(hn::BitCast(bits, code), one));
-    return hn::Mul(power, hn::IfThenElse(is_power, factor, hn::Set(d, by.of_three_halves)));
   }
   const core::CellFactors* factors;
 };
