@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import statistics
 import struct
 import subprocess
@@ -47,7 +48,11 @@ def header_of(path, source, size):
 
 
 def write_weights(path, source):
-    """One file with one matrix, a block of random rows over and over."""
+    """One file with one matrix, a block of random rows over and over; of a folder its one file."""
+    if not path.suffix:
+        path.mkdir()
+        (path / "config.json").write_text('{"model_type": "llama"}')
+        path /= "model.safetensors"
     rows = np.random.default_rng(1).standard_normal((SHAPE[0] // 8, SHAPE[1]), dtype=np.float32) * 0.02
     if source == "bf16":
         bits = rows.view(np.uint32)
@@ -59,6 +64,8 @@ def write_weights(path, source):
 
 
 def convert(tool, source, target, *arguments):
+    if target.is_dir():
+        shutil.rmtree(target)
     target.unlink(missing_ok=True)
     command = [tool, "convert", source, "-o", target, "--threads", "1", *arguments]
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
@@ -87,8 +94,10 @@ def main():
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for to in formats:
             kind = ".gguf" if to in GGUF else ".safetensors"
+            if options.applied and to.endswith("-group"):
+                kind = ""  # what the codes are is said by a configuration, which a folder has
             weights, made = pathlib.Path(folder, "weights" + kind), pathlib.Path(folder, "made" + kind)
-            target = pathlib.Path(folder, "out.safetensors" if options.applied else "out" + kind)
+            target = pathlib.Path(folder, "out" + (".safetensors" if options.applied and kind else kind))
             if not weights.exists():
                 write_weights(weights, options.source)
             source, asked = weights, ["--to", to]

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -25,6 +24,7 @@
 #include "display/quantities.h"
 #include "display/text_table.h"
 #include "files/error.h"
+#include "files/text_output.h"
 #include "shell/build_info.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -78,6 +78,10 @@ constexpr std::uint64_t kDramBytes = std::uint64_t{512} << 20;
 // Short runs are repeated within a round until they take this long: the clock's grain and a
 // scheduler's tick then weigh little.
 constexpr double kShortestSample = 200e-6;
+
+// Of a number of bytes as many elements are taken as are a multiple of this, and so many at least.
+constexpr std::uint64_t kLeastElements = 1024;
+constexpr std::uint64_t kElementBytes = 16;  // at most, on both sides
 
 struct Size {
   std::string name;
@@ -137,7 +141,7 @@ double Median(std::vector<double> values) {
 std::uint64_t ElementsFor(const TypeInfo& from, const TypeInfo& to, const Size& size) {
   if (size.elements != 0) return size.elements;
   const auto bits = static_cast<std::uint64_t>(from.bits + to.bits);
-  return std::max<std::uint64_t>(1024, size.bytes * 8 / bits / 1024 * 1024);
+  return std::max(kLeastElements, size.bytes * 8 / bits / kLeastElements * kLeastElements);
 }
 
 // The copy of n elements, on the executor's threads where there are enough of them.
@@ -183,7 +187,9 @@ class Bench {
         sizes_(std::move(sizes)),
         executor_(ParseThreads(flags.threads)) {
     std::uint64_t largest = 0;
-    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
+    for (const Size& size : sizes_) {
+      largest = std::max({largest, size.bytes, kLeastElements * kElementBytes});
+    }
     const std::uint64_t offset =
         flags.offset.empty() ? 0 : ParseNumber("--offset", flags.offset, 0, 4096);
     source_.emplace(largest, offset);
@@ -321,18 +327,27 @@ std::vector<const TypeInfo*> ParseTimedTypes(const char* flag,
   return types;
 }
 
+bool Has(const std::vector<Size>& sizes, const std::string& name) {
+  return std::ranges::count(sizes, name, &Size::name) != 0;
+}
+
 std::vector<Size> ParseSizes(const BenchFlags& flags) {
   constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
-  constexpr std::uint64_t kMostBytes = 8;  // of an element, on either side
   std::vector<Size> counted;
   for (const std::string& text : flags.elements) {
-    const std::uint64_t elements = ParseNumber("--elements", text, 1, kMost / (2 * kMostBytes));
-    counted.push_back({text, elements * kMostBytes, elements});
+    const std::uint64_t elements = ParseNumber("--elements", text, 1, kMost / kElementBytes);
+    if (Has(counted, text)) continue;
+    counted.push_back({text, elements * kElementBytes / 2, elements});
   }
-  if (!counted.empty()) {
-    if (flags.sizes.empty()) return counted;
+  if (!counted.empty() && !flags.sizes.empty()) {
     throw Error(ErrorKind::kArguments, "--elements and --size: give one of them");
   }
+  const bool has_dram =
+      counted.empty() && (flags.sizes.empty() || std::ranges::count(flags.sizes, "dram") != 0);
+  if (!flags.bytes.empty() && !has_dram) {
+    throw Error(ErrorKind::kArguments, "--bytes: only the size dram takes it");
+  }
+  if (!counted.empty()) return counted;
   const std::uint64_t dram =
       flags.bytes.empty() ? kDramBytes : ParseNumber("--bytes", flags.bytes, 4096, kMost);
   const Size sizes[] = {{"l2", kL2Bytes}, {"dram", dram}};
@@ -340,6 +355,7 @@ std::vector<Size> ParseSizes(const BenchFlags& flags) {
   std::vector<Size> chosen;
   for (const std::string& name : flags.sizes) {
     RequireWord("--size", name, {"l2", "dram"});
+    if (Has(chosen, name)) continue;
     chosen.push_back(*std::ranges::find(sizes, name, &Size::name));
   }
   return chosen;
@@ -354,67 +370,55 @@ std::string CpuName() {
   return "unknown";
 }
 
-void WriteCsv(const std::string& path, const std::vector<Measurement>& measurements,
-              const BenchFlags& flags, Target target) {
-  std::ofstream csv{std::filesystem::path(path)};
-  csv << "# cpu: " << CpuName() << "\n# compiler: " << CompilerName()
-      << "\n# commit: " << CommitName() << "\n# target: " << TargetName(target)
-      << "\n# values: " << (flags.weights ? "weights" : "all exponents")
-      << "\n# loss measured: " << (flags.loss ? "yes" : "no") << "\n# rounds: " << flags.rounds
-      << "\n# threads: " << (flags.threads.empty() ? "all" : flags.threads)
-      << "\n# offset: " << (flags.offset.empty() ? "0" : flags.offset)
-      << "\nfrom,to,class,size,elements,ratio,bytes_per_second,copy_bytes_per_second,goal,"
-         "times_plain\n";
+std::string Csv(const std::vector<Measurement>& measurements, const BenchFlags& flags,
+                Target target) {
+  std::string csv = fmt::format(
+      "# cpu: {}\n# compiler: {}\n# commit: {}\n# target: {}\n# values: {}\n# loss measured: {}\n"
+      "# rounds: {}\n# threads: {}\n# offset: {}\n"
+      "from,to,class,size,elements,ratio,bytes_per_second,copy_bytes_per_second,goal,times_plain\n",
+      CpuName(), CompilerName(), CommitName(), TargetName(target),
+      flags.weights ? "weights" : "all exponents", flags.loss ? "yes" : "no", flags.rounds,
+      flags.threads.empty() ? "all" : flags.threads, flags.offset.empty() ? "0" : flags.offset);
   for (const Measurement& m : measurements) {
-    csv << fmt::format("{},{},{},{},{},{:.3f},{:.0f},{:.0f},{},{}\n", m.from->name, m.to->name,
+    csv += fmt::format("{},{},{},{},{},{:.3f},{:.0f},{:.0f},{},{}\n", m.from->name, m.to->name,
                        static_cast<char>(ClassOf(*m.from, *m.to)), m.size, m.elements, m.ratio,
                        m.bytes_per_second, m.copy_bytes_per_second,
                        m.goal > 0 ? fmt::format("{:.2f}", m.goal) : "",
                        m.times_plain > 0 ? fmt::format("{:.3f}", m.times_plain) : "");
   }
-  csv.close();
-  if (!csv)
-    throw Error(ErrorKind::kSystem, fmt::format("{}: cannot be written", words::Escape(path)));
+  return csv;
 }
 
-// Per class and size: how the ratios lie, and how many reach the goal and half of it.
+// Per class and size: how the ratios lie, and how many reach the goal, where there is one.
 std::string Summary(const std::vector<Measurement>& measurements, const std::vector<Size>& sizes) {
-  TextTable table({{"class"},
-                   {"size"},
-                   {"pairs", true},
-                   {"median R", true},
-                   {"lowest R", true},
-                   {"lowest pair"},
-                   {"≥ goal", true},
-                   {"≥ goal/2", true}});
+  const bool has_goals = std::ranges::any_of(measurements, &Measurement::goal);
+  std::vector<Column> columns = {{"class"},          {"size"},           {"pairs", true},
+                                 {"median R", true}, {"lowest R", true}, {"lowest pair"}};
+  if (has_goals) columns.push_back({"≥ goal", true});
+  TextTable table(columns);
   for (const char name : {'A', 'B', 'C', 'D', 'E'}) {
     for (const auto& [size, bytes, elements] : sizes) {
       std::vector<double> ratios;
-      std::size_t reached = 0, half = 0, goals = 0;
+      std::size_t reached = 0;
       const Measurement* lowest = nullptr;
       for (const Measurement& m : measurements) {
         if (static_cast<char>(ClassOf(*m.from, *m.to)) != name || m.size != size) continue;
         ratios.push_back(m.ratio);
         if (lowest == nullptr || m.ratio < lowest->ratio) lowest = &m;
-        if (m.goal == 0) continue;
-        ++goals;
-        reached += m.ratio >= m.goal ? 1 : 0;
-        half += m.ratio >= m.goal / 2 ? 1 : 0;
+        reached += m.goal > 0 && m.ratio >= m.goal ? 1 : 0;
       }
       if (ratios.empty()) continue;
-      table.Add({std::string(1, name), size, fmt::format("{}", ratios.size()),
-                 fmt::format("{:.2f}", Median(ratios)), fmt::format("{:.2f}", lowest->ratio),
-                 fmt::format("{} → {}", lowest->from->name, lowest->to->name),
-                 goals == 0 ? "" : fmt::format("{}", reached),
-                 goals == 0 ? "" : fmt::format("{}", half)});
+      std::vector<std::string> row = {std::string(1, name),
+                                      size,
+                                      fmt::format("{}", ratios.size()),
+                                      fmt::format("{:.2f}", Median(ratios)),
+                                      fmt::format("{:.2f}", lowest->ratio),
+                                      fmt::format("{} → {}", lowest->from->name, lowest->to->name)};
+      if (has_goals) row.push_back(lowest->goal > 0 ? fmt::format("{}", reached) : "");
+      table.Add({std::move(row)});
     }
   }
   return "\n" + table.Render(TextColumns(stdout), false);
-}
-
-std::string LastColumn(const Measurement& m) {
-  const double value = m.times_plain > 0 ? m.times_plain : m.goal;
-  return value > 0 ? fmt::format("{:.2f}", value) : "";
 }
 
 int RunBench(const BenchFlags& flags) {
@@ -425,21 +429,36 @@ int RunBench(const BenchFlags& flags) {
     throw Error(ErrorKind::kArguments, "--rounds: from 1 to 10001");
   }
   const std::vector<Size> sizes = ParseSizes(flags);
+  std::optional<files::TextOutput> csv;
+  if (!flags.csv.empty()) {
+    files::CreateOptions options;
+    options.overwrite = true;
+    csv.emplace(flags.csv, 0, options);
+  }
   Bench bench(flags, target, sizes);
   const std::atomic<bool>* interrupted = CatchInterrupts();
   std::vector<Measurement> measurements;
-  // The last column is the goal or, with loss, how many times the plain cast's time it took.
-  Print(fmt::format(" {:<15}{:<15}{:<7}{:<9}{:>7}{:>11}{:>11}{:>7}\n", "from", "to", "class",
-                    "size", "R", "ours", "copy", flags.loss ? "×plain" : "goal"));
+  std::size_t size_width = 4;
+  for (const Size& size : sizes) size_width = std::max(size_width, size.name.size());
+  // The last column is the goal, how many times the plain cast's time it took, or nothing.
+  const char* const last = flags.loss ? "×plain" : flags.elements.empty() ? "goal" : "";
+  const auto print = [size_width](const auto& from, const auto& to, const auto& pair_class,
+                                  const auto& size, const std::string& ratio, const auto& ours,
+                                  const auto& copy, const std::string& value) {
+    Print(fmt::format(" {:<15}{:<15}{:<6}{:<{}}{:>6}{:>11}{:>11}{}\n", from, to, pair_class, size,
+                      size_width + 2, ratio, ours, copy,
+                      value.empty() ? "" : fmt::format("{:>7}", value)));
+  };
+  print("from", "to", "class", "size", "R", "ours", "copy", last);
   for (const TypeInfo* from : from_types) {
     for (const TypeInfo* to : to_types) {
       if (interrupted->load()) return kExitInterrupted;
       if (PrintingFailed() && flags.csv.empty()) return kExitDone;  // nobody waits for the rest
       for (const Measurement& m : bench.Pair(*from, *to)) {
-        Print(fmt::format(" {:<15}{:<15}{:<7}{:<9}{:>7.2f}{:>11}{:>11}{:>7}\n", from->name,
-                          to->name, static_cast<char>(ClassOf(*from, *to)), m.size, m.ratio,
-                          SpeedText(m.bytes_per_second), SpeedText(m.copy_bytes_per_second),
-                          LastColumn(m)));
+        const double value = flags.loss ? m.times_plain : m.goal;
+        print(from->name, to->name, static_cast<char>(ClassOf(*from, *to)), m.size,
+              fmt::format("{:.2f}", m.ratio), SpeedText(m.bytes_per_second),
+              SpeedText(m.copy_bytes_per_second), value > 0 ? fmt::format("{:.2f}", value) : "");
         measurements.push_back(m);
       }
       FlushPrinted();
@@ -447,7 +466,10 @@ int RunBench(const BenchFlags& flags) {
   }
   Print(Summary(measurements, sizes));
   const Target ran = target == Target::kBest ? Targets().front() : target;
-  if (!flags.csv.empty()) WriteCsv(flags.csv, measurements, flags, ran);
+  if (csv) {
+    csv->Add(Csv(measurements, flags, ran));
+    csv->Commit();
+  }
   return kExitDone;
 }
 

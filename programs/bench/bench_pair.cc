@@ -108,8 +108,8 @@ PairClass ClassOf(const TypeInfo& from, const TypeInfo& to) {
 
 double CacheGoal(const TypeInfo& from, const TypeInfo& to, Target target) {
   // By class, from A on.
-  constexpr double kAvx3Goals[] = {0.90, 0.80, 0.40, 0.60, 0.30};
-  constexpr double kAvx2Goals[] = {0.80, 0.45, 0.25, 0.50, 0.15};
+  constexpr double kAvx3Goals[] = {0.90, 0.80, 0.40, 0.70, 0.30};
+  constexpr double kAvx2Goals[] = {0.80, 0.45, 0.25, 0.50, 0.20};
   const auto place = static_cast<std::size_t>(ClassOf(from, to)) - 'A';
   if (target == Target::kAvx3 || target == Target::kAvx3Dl) return kAvx3Goals[place];
   if (target != Target::kAvx2) return 0;
@@ -120,7 +120,7 @@ double CacheGoal(const TypeInfo& from, const TypeInfo& to, Target target) {
 }
 
 double MemoryGoal(const TypeInfo& from, const TypeInfo& to) {
-  constexpr double kGoals[] = {0.95, 0.95, 0.90, 0.95, 0.80};
+  constexpr double kGoals[] = {0.95, 0.95, 0.95, 0.95, 0.80};
   return kGoals[static_cast<std::size_t>(ClassOf(from, to)) - 'A'];
 }
 
