@@ -35,6 +35,8 @@ def main():
     arguments = parser.parse_args()
     before, after = read(arguments.before), read(arguments.after)
     classes = collections.defaultdict(list)
+    if not before.keys() & after.keys():
+        parser.error("no pair of one target and size is in both")
     for pair in sorted(before.keys() & after.keys()):
         classes[pair[:3]].append((before[pair], after[pair]))
     table = [("target", "size", "class", "pairs", "before", "after", "after_over_before")]

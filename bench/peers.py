@@ -283,14 +283,21 @@ def read(path):
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
+def at_least_one(text):
+    number = int(text)
+    if not 1 <= number <= LARGEST:
+        raise ValueError
+    return number
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library", help="libtensorcast.so")
     parser.add_argument("--csv", help="write the rows to this file")
     parser.add_argument("--from", action="append", choices=TYPES, dest="sources")
     parser.add_argument("--to", action="append", choices=TYPES, dest="destinations")
-    parser.add_argument("--size", action="append", type=int)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--size", action="append", type=at_least_one, help=f"to {LARGEST}")
+    parser.add_argument("--rounds", type=at_least_one, default=9)
     parser.add_argument("--target", help="an instruction set instead of the best")
     parser.add_argument("--offset", type=int, default=0, choices=range(0, 64, 8),
                         help="of all memory from a cache line, in bytes")
@@ -304,7 +311,12 @@ def main():
     library, target = ctypes.CDLL(arguments.library), ctypes.c_int32()  # the best
     if arguments.target:
         name = arguments.target.encode()
-        assert library.tensorcast_target_parse(name, ctypes.c_uint64(len(name)), ctypes.byref(target)) == 0
+        if library.tensorcast_target_parse(name, ctypes.c_uint64(len(name)), ctypes.byref(target)) != 0:
+            parser.error(f"--target: no instruction set is called {arguments.target}")
+        number, count = (ctypes.c_int32 * 16)(), ctypes.c_uint64()
+        library.tensorcast_targets(number, ctypes.c_uint64(16), ctypes.byref(count))
+        if target.value not in number[:count.value]:
+            parser.error(f"--target: this machine does not run {arguments.target}")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         loop = build_loop(folder)
@@ -315,6 +327,8 @@ def main():
                         continue
                     if source in (arguments.sources or TYPES) and to in (arguments.destinations or TYPES):
                         rows += rows_of(library, loop, target.value, (source, to), size, arguments.rounds)
+    if not rows:
+        parser.error(f"none of these casts has a peer (with {LARGEST} elements only those that people use are run)")
     rows = [dict(zip(COLUMNS, row)) for row in rows]
     rows.sort(key=lambda row: (int(row["elements"]), float(row["ratio"])))
     summary(rows)
@@ -327,15 +341,18 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--tables"]:
+    if sys.argv[1:2] == ["--tables"] and len(sys.argv) == 3:
         tables(read(sys.argv[2]))
     else:
-        import ml_dtypes
-        import numpy as np
-        import onnx
-        import onnxruntime
-        import torch
-        from onnx import helper
+        try:
+            import ml_dtypes
+            import numpy as np
+            import onnx
+            import onnxruntime
+            import torch
+            from onnx import helper
+        except ImportError as error:
+            sys.exit(f"{__doc__}\n{error}: install tests/peers/requirements.txt and torch")
 
         sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "peers"))
         from element_types import TYPES  # tests/peers/element_types.py

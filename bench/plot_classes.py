@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Draws R by class of pairs as an SVG, one line for each file of `tensorcast bench --size l2 --csv`.
 
-    plot_classes.py [WORDS=]ROWS... docs/speed_by_class.svg
+    plot_classes.py [WORDS=]ROWS... plot.svg
 
-A panel for each class: its pairs from the slowest to the fastest, and the goals. WORDS stand in the
-legend for a file that is not the first of its instruction set.
+Without WORDS the legend names the instruction set. A panel for each class: its pairs from the slowest to the fastest, and the goals. docs/speed_by_class.svg is of
+bench/results/pairs_l2_avx3_dl.csv, pairs_l2_avx3.csv, pairs_l2_avx2.csv and, as "AVX2, Zen 3",
+pairs_l2_avx2_zen3.csv.
 SPDX-License-Identifier: Apache-2.0
 """
+import argparse
 import collections
 import csv
 import pathlib
-import sys
 from xml.sax.saxutils import escape
 
 NAMES = {"A": "move-like", "B": "light", "C": "round to ≤ 8 bits", "D": "wide to narrow", "E": "rare"}
@@ -66,7 +67,13 @@ def panel(place, name, files):
 
 
 def main():
-    *rows, output = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("rows", nargs="+", metavar="[WORDS=]ROWS")
+    parser.add_argument("output", metavar="plot.svg")
+    arguments = parser.parse_args()
+    rows, output = arguments.rows, arguments.output
+    if not output.endswith(".svg"):
+        parser.error(f"{output}: the plot is an .svg file, named last")
     files = [read(path) for path in rows]
     parts = [text(LEFT, 24, "R, our bytes per second over a copy's (above 1.2: at 1.2): each class's "
                   "pairs, the slowest first", "start", 15)]

@@ -18,6 +18,7 @@ import shutil
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -68,7 +69,9 @@ def convert(tool, source, target, *arguments):
         shutil.rmtree(target)
     target.unlink(missing_ok=True)
     command = [tool, "convert", source, "-o", target, "--threads", "1", *arguments]
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr.strip())
 
 
 def times(tool, source, target, arguments):
@@ -89,6 +92,8 @@ def main():
     parser.add_argument("formats", nargs="*")
     options = parser.parse_intermixed_args()
     formats = options.formats or (SCALED + GGUF if options.applied else FORMATS)
+    if not pathlib.Path(options.tool).is_file():
+        parser.error(f"{options.tool}: there is no such tool")
     tools = {"before": options.before, "after": options.tool} if options.before else {"": options.tool}
     print("build,source,to,report,program_s,kernel_s", flush=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:

@@ -270,7 +270,7 @@ void MeasureAllPacked(std::string_view only, Target target) {
 int Main(int argc, char** argv) {
   const auto target = argc > 1 ? ParseTarget(argv[1]) : Target::kBest;
   if (!target) {
-    std::fprintf(stderr, "no target is called %s\n", argv[1]);
+    std::fprintf(stderr, "scale_speed [TARGET [FORMAT]]: no target is called %s\n", argv[1]);
     return 2;
   }
   std::printf("what,format,type,where,ours_ns,plain_ns,plain_over_ours\n");
