@@ -286,7 +286,7 @@ def read(path):
 def at_least_one(text):
     number = int(text)
     if not 1 <= number <= LARGEST:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {LARGEST}")
     return number
 
 

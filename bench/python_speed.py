@@ -279,6 +279,17 @@ def main():
     parser.add_argument("--beside", metavar="LIBRARY")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # numpy's, of values beyond a type
+    if arguments.rounds < 1:
+        parser.error("--rounds: at least 1")
+    for name in (name for pair in arguments.pair or () for name in pair):
+        try:
+            tc.finfo(name)
+        except Exception as error:  # its sentence names the nearest types
+            parser.error(str(error))
+    if arguments.csv and os.path.exists(arguments.csv):
+        with open(arguments.csv, encoding="utf-8") as file:
+            if not file.read().startswith(origin()):
+                parser.error(f"{arguments.csv}: its rows are of another machine or commit; name another file")
     if arguments.beside:
         beside_the_library(arguments.beside)
     else:
