@@ -283,7 +283,7 @@ def read(path):
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
-def at_least_one(text):
+def number_to_largest(text):
     number = int(text)
     if not 1 <= number <= LARGEST:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {LARGEST}")
@@ -296,8 +296,8 @@ def main():
     parser.add_argument("--csv", help="write the rows to this file")
     parser.add_argument("--from", action="append", choices=TYPES, dest="sources")
     parser.add_argument("--to", action="append", choices=TYPES, dest="destinations")
-    parser.add_argument("--size", action="append", type=at_least_one, help=f"to {LARGEST}")
-    parser.add_argument("--rounds", type=at_least_one, default=9)
+    parser.add_argument("--size", action="append", type=number_to_largest, help=f"to {LARGEST}")
+    parser.add_argument("--rounds", type=number_to_largest, default=9)
     parser.add_argument("--target", help="an instruction set instead of the best")
     parser.add_argument("--offset", type=int, default=0, choices=range(0, 64, 8),
                         help="of all memory from a cache line, in bytes")

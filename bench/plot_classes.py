@@ -3,8 +3,9 @@
 
     plot_classes.py [WORDS=]ROWS... plot.svg
 
-Without WORDS the legend names the instruction set. A panel for each class: its pairs from the slowest to the fastest, and the goals. docs/speed_by_class.svg is of
-bench/results/pairs_l2_avx3_dl.csv, pairs_l2_avx3.csv, pairs_l2_avx2.csv and, as "AVX2, Zen 3",
+Without WORDS the legend names the instruction set. A panel for each class: its pairs from the
+slowest to the fastest, and the goals. docs/speed_by_class.svg is of bench/results/
+pairs_l2_avx3_dl.csv, pairs_l2_avx3.csv, pairs_l2_avx2.csv and, as "AVX2, Zen 3",
 pairs_l2_avx2_zen3.csv.
 SPDX-License-Identifier: Apache-2.0
 """

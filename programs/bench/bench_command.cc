@@ -186,10 +186,8 @@ class Bench {
         target_(target),
         sizes_(std::move(sizes)),
         executor_(ParseThreads(flags.threads)) {
-    std::uint64_t largest = 0;
-    for (const Size& size : sizes_) {
-      largest = std::max({largest, size.bytes, kLeastElements * kElementBytes});
-    }
+    std::uint64_t largest = kLeastElements * kElementBytes;
+    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
     const std::uint64_t offset =
         flags.offset.empty() ? 0 : ParseNumber("--offset", flags.offset, 0, 4096);
     source_.emplace(largest, offset);

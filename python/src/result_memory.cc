@@ -219,10 +219,9 @@ KeptMemory& Kept() {
 std::atomic<void*> spare = nullptr;
 constexpr std::size_t kSpareFrom = 4096;
 
-// From here on results of the C library begin at a page, too. Arrays of the library's own that are
-// as large stand 16 bytes behind one, and a result whose stores stand less than 256 bytes behind
-// the loads that follow them, but for whole pages, waits for each: processors compare the last 12
-// bits of addresses. Casts of 4 bytes to 4 then take up to 1.6 times as long.
+// Results of so many bytes begin at a page in the C library's memory, too. Sources as large mostly
+// begin 16 bytes behind one, and where a result begins a few bytes behind its source but for whole
+// pages, loads wait for stores whose addresses have the same last 12 bits (docs/performance.md).
 constexpr std::size_t kPagesFrom = std::size_t{64} << 10;
 
 void Free(void* memory) {
