@@ -262,10 +262,19 @@ HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to)
 #endif
 }
 
+// Whether loads that go on by as much as stores do wait for these: processors compare the last 12
+// bits of addresses first.
+HWY_INLINE bool FollowsClosely(const std::byte* in, const std::byte* out) {
+  constexpr std::uintptr_t kPage = 4096, kClose = 384;
+  const auto behind = reinterpret_cast<std::uintptr_t>(out) - reinterpret_cast<std::uintptr_t>(in);
+  return behind % kPage - 1 < kClose;
+}
+
 // Calls step(in, out) for each kLanes elements of kInBits and kOutBits, which begin at a byte's
 // beginning on both sides. A step reads all it needs of its elements before it writes. Long runs
-// are begun so that the vectors of the wider side are aligned, which is worth up to a third. What
-// is left at the end is cast with elements before it, which are cast once more, or in a copy.
+// are begun so that the vectors of the wider side are aligned, which is worth up to a third, and go
+// from the end to the beginning where loads would wait for stores, worth up to a half. What is left
+// at the end is cast with elements before it, which are cast once more, or in a copy.
 template <int kInBits, int kOutBits, std::size_t kLanes, class Step>
 HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, const Step& step) {
   constexpr std::size_t kInBytes = kLanes * kInBits / 8;
@@ -274,13 +283,24 @@ HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, 
   if (n >= kLanes) {
     const bool apart = in != out;
     std::size_t next = kLanes;  // elements from this step's beginning to the next one's
+    std::ptrdiff_t ahead = 1;   // or -1, from the end to the beginning
+    const auto move = [&](std::size_t elements, std::ptrdiff_t direction) TENSORCAST_INLINED {
+      in += static_cast<std::ptrdiff_t>(elements * kInBits / 8) * direction;
+      out += static_cast<std::ptrdiff_t>(elements * kOutBits / 8) * direction;
+    };
     const auto go_on = [&](std::size_t elements) TENSORCAST_INLINED {
-      in += elements * kInBits / 8;
-      out += elements * kOutBits / 8;
+      move(elements, ahead);
       n -= elements;
     };
     constexpr std::size_t kWidth = static_cast<std::size_t>(std::max(kInBits, kOutBits)) / 8;
-    if constexpr (kWidth != 0) {
+    // Measured: neither shorter vectors nor what the first cache holds gain.
+    constexpr bool kMayTurn = TENSORCAST_AVX512 && kInBits == kOutBits && kInBits % 8 == 0;
+    if (kMayTurn && n * kWidth >= (std::size_t{1} << 15) && FollowsClosely(in, out)) {
+      const std::size_t over = reinterpret_cast<std::uintptr_t>(out + n * kWidth) % 64;
+      if (over != 0 && over % kWidth == 0 && over / kWidth <= kLanes) next = over / kWidth;
+      move(n - kLanes, 1);
+      ahead = -1;
+    } else if constexpr (kWidth != 0) {
       const auto address = reinterpret_cast<std::uintptr_t>(kInBits > kOutBits ? in : out);
       const std::size_t first = (64 - address % 64) % 64 / kWidth;  // elements up to a line
       if (n >= 16 * kLanes && apart && first != 0 && address % kWidth == 0 && first <= kLanes &&
@@ -298,7 +318,7 @@ HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, 
         go_on(next);
         next = kLanes;
       }
-      for (; n >= kRepeats * kLanes; go_on(kRepeats * kLanes)) {
+      for (; ahead > 0 && n >= kRepeats * kLanes; go_on(kRepeats * kLanes)) {
         for (std::size_t i = 0; i < kRepeats; ++i) step(in + i * kInBytes, out + i * kOutBytes);
       }
     }
@@ -309,8 +329,7 @@ HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, 
         constexpr std::size_t kWhole = kInBits % 8 == 0 && kOutBits % 8 == 0 ? 1 : kWholeBytes;
         if (!apart || n < kWhole) break;
         const std::size_t before = kLanes - n / kWhole * kWhole;
-        in -= before * kInBits / 8;
-        out -= before * kOutBits / 8;
+        move(before, -ahead);
         n += before;
       }
       step(in, out);

@@ -33,15 +33,14 @@ struct Layout {
 // Casts stretches of one tensor of mixed codes and compares all memory around the destination.
 class Stretches {
  public:
-  static constexpr std::size_t kElements = 4200;
-
-  Stretches(const TypeInfo& from, const TypeInfo& to, const CastOptions& options)
+  Stretches(const TypeInfo& from, const TypeInfo& to, const CastOptions& options,
+            std::size_t elements = 4200)
       : from_(from),
         to_(to),
-        codes_(MixedCodes(from, to, kElements, 5)),
-        results_(kElements),
-        source_(kElements * 8 + 4096),
-        destination_(kElements * 8 + 4096) {
+        codes_(MixedCodes(from, to, elements, 5)),
+        results_(elements),
+        source_(elements * 8 + 4096),
+        destination_(elements * 8 + 4096) {
     oracle::CastMany(oracle::RowOf(static_cast<int>(from.type)),
                      oracle::RowOf(static_cast<int>(to.type)), ToOracle(options), codes_,
                      results_.data());
@@ -160,6 +159,30 @@ TEST_P(Sizes, EveryByteOffset) {
           good = stretches.Run(plan, {60 + random() % 40, random() % 4, random() % 4,
                                       Place::kOffset, Place::kOffset, a, b});
         }
+      }
+    }
+  }
+}
+
+// Long runs go from their ends to their beginnings where each load would wait for the store before
+// it: where results begin a little behind their sources, but for whole pages.
+TEST_P(Sizes, ResultsThatBeginALittleBehindTheirSources) {
+  constexpr std::size_t kPage = 4096, kRun = 8 * kPage;
+  const TypeInfo& from = *FindType(GetParam());
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    if (from.bits != to.bits || from.is_packed()) continue;
+    const auto width = static_cast<std::size_t>(from.bits) / 8;
+    Stretches stretches(from, to, {}, kRun + kPage);
+    for (const Target target : Targets()) {
+      const ForcedPlan plan(from.type, to.type, {}, target);
+      bool good = true;
+      for (const std::size_t behind : {8, 24, 64, 72, 128, 248, 256, 264}) {
+        if (!good || (Sampled() && behind % 64 != 8)) continue;
+        // Between pages that may not be touched on either side, and in the middle.
+        const std::uint64_t more = (kRun + behind) / width, less = (kRun + kPage - behind) / width;
+        good = stretches.Run(plan, {more, 0, 0, Place::kEnd, Place::kBegin}) &&
+               stretches.Run(plan, {less, 0, 0, Place::kBegin, Place::kEnd}) &&
+               stretches.Run(plan, {more, 1, 0, Place::kOffset, Place::kOffset, 3, 3 + behind});
       }
     }
   }
