@@ -45,7 +45,7 @@ struct BenchFlags {
   std::vector<std::string> sizes;
   std::string bytes;
   std::vector<std::string> elements;
-  std::string offset;
+  std::vector<std::string> offsets;
   std::string threads = "1";
   unsigned rounds = 9;
   std::string target = "best";
@@ -188,10 +188,15 @@ class Bench {
         executor_(ParseThreads(flags.threads)) {
     std::uint64_t largest = kLeastElements * kElementBytes;
     for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
-    const std::uint64_t offset =
-        flags.offset.empty() ? 0 : ParseNumber("--offset", flags.offset, 0, 4096);
-    source_.emplace(largest, offset);
-    destination_.emplace(largest, offset);
+    std::vector<std::uint64_t> offsets;
+    for (const std::string& offset : flags.offsets) {
+      offsets.push_back(ParseNumber("--offset", offset, 0, 4096));
+    }
+    if (offsets.size() > 2) {
+      throw Error(ErrorKind::kArguments, "--offset: one number, or two: of sources and of results");
+    }
+    source_.emplace(largest, offsets.empty() ? 0 : offsets.front());
+    destination_.emplace(largest, offsets.empty() ? 0 : offsets.back());
   }
 
   std::vector<Measurement> Pair(const TypeInfo& from, const TypeInfo& to) {
@@ -376,7 +381,8 @@ std::string Csv(const std::vector<Measurement>& measurements, const BenchFlags& 
       "from,to,class,size,elements,ratio,bytes_per_second,copy_bytes_per_second,goal,times_plain\n",
       CpuName(), CompilerName(), CommitName(), TargetName(target),
       flags.weights ? "weights" : "all exponents", flags.loss ? "yes" : "no", flags.rounds,
-      flags.threads.empty() ? "all" : flags.threads, flags.offset.empty() ? "0" : flags.offset);
+      flags.threads.empty() ? "all" : flags.threads,
+      flags.offsets.empty() ? "0" : fmt::format("{}", fmt::join(flags.offsets, " ")));
   for (const Measurement& m : measurements) {
     csv += fmt::format("{},{},{},{},{},{:.3f},{:.0f},{:.0f},{},{}\n", m.from->name, m.to->name,
                        static_cast<char>(ClassOf(*m.from, *m.to)), m.size, m.elements, m.ratio,
@@ -483,7 +489,10 @@ void AddBenchCommand(CommandLine& line) {
   command.AddOption("--bytes N", flags->bytes, "Bytes read + written for dram");
   command.AddOption("--elements N", flags->elements, "Measure this many elements instead of --size")
       .Delimiter(',');
-  command.AddOption("--offset N", flags->offset, "Begin this many bytes after the start of a page");
+  command
+      .AddOption("--offset N[,M]", flags->offsets,
+                 "Begin sources N bytes after the start of a page, and results M (default: N)")
+      .Delimiter(',');
   command.AddOption("--threads N", flags->threads, "Threads for casts and copies (default: 1)");
   command.AddOption("--rounds N", flags->rounds,
                     "How many rounds to take the median of (default: 9)");
