@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What a report costs: processor time of `convert` with and without one, by format, in turns.
 
-    bench/report_cost.py TOOL [--before TOOL] [--source bf16] [--folder /dev/shm] [--applied] [FORMAT...]
+    bench/report_cost.py TOOL [--before TOOL] [--source bf16] [--folder /dev/shm] [--applied | --loss] [FORMAT...]
 
 Writes 393 MB of normally distributed weights into the folder, converts them on one thread, and prints CSV: for each
 build and format the medians of seven turns in seconds, of the program's own time and of the kernel's. GGUF's types are
-written from the same weights in a GGUF file. With --applied, weights in each format become bfloat16. Needs numpy.
+written from the same weights in a GGUF file. With --applied, weights in each format become bfloat16. With --loss it is
+`loss` that runs, and a FORMAT may be several types: float16,int8,float8e4m3fn is three, measured at once. Needs numpy.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -42,7 +43,7 @@ def header_of(path, source, size):
     def text(string):
         return struct.pack("<Q", len(string)) + string.encode()
 
-    types = {"f32": 0, "bf16": 30}
+    types = {"f32": 0, "f16": 1, "bf16": 30}
     header = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + text("general.architecture") + struct.pack("<I", 8) + text("llama")
     header += text("blk.0.ffn_up.weight") + struct.pack("<IQQIQ", 2, *reversed(SHAPE), types[source], 0)
     return header + bytes(-len(header) % 32)
@@ -58,26 +59,32 @@ def write_weights(path, source):
     if source == "bf16":
         bits = rows.view(np.uint32)
         rows = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    elif source == "f16":
+        rows = rows.astype(np.float16)
     with open(path, "wb") as file:
         file.write(header_of(path, source, rows.nbytes * 8))
         for _ in range(8):
             file.write(rows.tobytes())
 
 
-def convert(tool, source, target, *arguments):
-    if target.is_dir():
-        shutil.rmtree(target)
-    target.unlink(missing_ok=True)
-    command = [tool, "convert", source, "-o", target, "--threads", "1", *arguments]
+def run(tool, *arguments):
+    command = [tool, *arguments, "--threads", "1"]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr.strip())
 
 
-def times(tool, source, target, arguments):
-    """Seconds of the program and of the kernel for one conversion."""
+def convert(tool, source, target, *arguments):
+    if target.is_dir():
+        shutil.rmtree(target)
+    target.unlink(missing_ok=True)
+    run(tool, "convert", source, "-o", target, *arguments)
+
+
+def times(work):
+    """Seconds of the programs that it runs, and of the kernel for them."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    convert(tool, source, target, *arguments)
+    work()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
 
@@ -86,12 +93,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("tool")
     parser.add_argument("--before", help="another build, in turn with the tool")
-    parser.add_argument("--source", choices=("bf16", "f32"), default="bf16")
+    parser.add_argument("--source", choices=("bf16", "f16", "f32"), default="bf16")
     parser.add_argument("--folder", default="/dev/shm")
-    parser.add_argument("--applied", action="store_true", help="from each format to bfloat16")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--applied", action="store_true", help="from each format to bfloat16")
+    what.add_argument("--loss", action="store_true", help="`loss` of each, or of several types at once")
     parser.add_argument("formats", nargs="*")
     options = parser.parse_intermixed_args()
     formats = options.formats or (SCALED + GGUF if options.applied else FORMATS)
+    if options.loss and not options.formats:
+        parser.error("--loss: say which types")
     if not pathlib.Path(options.tool).is_file():
         parser.error(f"{options.tool}: there is no such tool")
     tools = {"before": options.before, "after": options.tool} if options.before else {"": options.tool}
@@ -109,13 +120,18 @@ def main():
             if options.applied:
                 convert(options.tool, weights, made, *asked, "--no-report")
                 source, asked = made, ["--to", "bfloat16"]
+            ways = {
+                "yes": lambda tool: convert(tool, source, target, *asked),
+                "no": lambda tool: convert(tool, source, target, *asked, "--no-report"),
+            }
+            if options.loss:
+                ways = {"loss": lambda tool: run(tool, "loss", source, *asked)}
             samples = {}
             for _ in range(TURNS):
-                for report, extra in (("yes", []), ("no", ["--no-report"])):
+                for report, way in ways.items():
                     for build, tool in tools.items():
-                        sample = times(os.fspath(tool), source, target, [*asked, *extra])
-                        samples.setdefault((build, report), []).append(sample)
-            names = (to, "bf16") if options.applied else (options.source, to)
+                        samples.setdefault((build, report), []).append(times(lambda: way(os.fspath(tool))))
+            names = (to, "bf16") if options.applied else (options.source, to.replace(",", " "))
             for (build, report), taken in samples.items():
                 program, kernel = (statistics.median(side) for side in zip(*taken))
                 print(f"{build},{','.join(names)},{report},{program:.3f},{kernel:.3f}", flush=True)
