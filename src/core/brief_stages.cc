@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/addresses.h"
 #include "core/route.h"
 
 namespace tensorcast::core {
@@ -14,7 +15,7 @@ namespace {
 template <int kBits>
 void CopyStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   const std::size_t bits = n * kBits;
-  std::memcpy(out, in, bits / 8);
+  MoveBytes(out, in, bits / 8);
   if constexpr (kBits < 8) {  // the last byte's other elements stay
     if (bits % 8 == 0) return;
     const auto mask = static_cast<std::byte>((1u << bits % 8) - 1);

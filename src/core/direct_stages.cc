@@ -55,11 +55,13 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
       if (HWY_LIKELY(Integers64ToFloat32<from.has_sign>(in, out))) return;
     }
 #endif
-    for (std::size_t i = 0; i < kElementsOf<kFrom, kTo> / kLanesOf<float>; ++i) {
-      constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
-      Store(WideFloat32<kFrom, Through::kNearest>(in + i * kWordBytes), DF32(),
-            out + i * HWY_MAX_BYTES);
+    constexpr std::size_t kWords = kElementsOf<kFrom, kTo> / kLanesOf<float>;
+    constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+    hn::Vec<DF32> words[kWords];
+    for (std::size_t i = 0; i < kWords; ++i) {
+      words[i] = WideFloat32<kFrom, Through::kNearest>(in + i * kWordBytes);
     }
+    for (std::size_t i = 0; i < kWords; ++i) Store(words[i], DF32(), out + i * HWY_MAX_BYTES);
   } else if constexpr (kTo == DataType::kFloat64) {
     constexpr std::size_t kVectorBytes = kLanesOf<double> * sizeof(CodeOf<kFrom>);
     for (std::size_t i = 0; i < kElementsOf<kFrom, kTo> / kLanesOf<double>; ++i) {

@@ -511,10 +511,9 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
 #endif
 #if TENSORCAST_AVX2
   if constexpr (kTo == DataType::kBfloat16 && from_row.is_integer() && from_row.bits == 16) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      const V16 x = Load(d16, in + i * HWY_MAX_BYTES);
-      Store(Integers16ToBfloat16<from_row.has_sign>(x), d16, out + i * HWY_MAX_BYTES);
-    }
+    const V16 a = Load(d16, in), b = Load(d16, in + HWY_MAX_BYTES);
+    Store(Integers16ToBfloat16<from_row.has_sign>(a), d16, out);
+    Store(Integers16ToBfloat16<from_row.has_sign>(b), d16, out + HWY_MAX_BYTES);
     return;
   }
 #endif

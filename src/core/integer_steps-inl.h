@@ -310,9 +310,10 @@ HWY_INLINE void HalvesToLowBits(const std::byte* in, std::byte* out) {
     } else
 #endif
       halves[i] = Bfloat16ToIntegers16<(kBits < 8)>(x);
-    if constexpr (kBits == 16) Store(halves[i], D16(), out + i * HWY_MAX_BYTES);
   }
-  if constexpr (kBits < 16) {
+  if constexpr (kBits == 16) {
+    for (std::size_t i = 0; i < 2; ++i) Store(halves[i], D16(), out + i * HWY_MAX_BYTES);
+  } else {
     const V16 low = hn::Set(D16(), static_cast<std::uint16_t>((1 << kBits) - 1));
     StoreCodes<kBits>(Bytes<Order::kElements>(hn::And(halves[0], low), hn::And(halves[1], low)),
                       out);

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/addresses.h"
 #include "core/kernels.h"
 #include "hwy/highway.h"
 
@@ -260,14 +261,6 @@ HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to)
 #endif
   CopyBytes(from, n, to);
 #endif
-}
-
-// Whether loads that go on by as much as stores do wait for these: processors compare the last 12
-// bits of addresses first.
-HWY_INLINE bool FollowsClosely(const std::byte* in, const std::byte* out) {
-  constexpr std::uintptr_t kPage = 4096, kClose = 384;
-  const auto behind = reinterpret_cast<std::uintptr_t>(out) - reinterpret_cast<std::uintptr_t>(in);
-  return behind % kPage - 1 < kClose;
 }
 
 // Calls step(in, out) for each kLanes elements of kInBits and kOutBits, which begin at a byte's

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 
+#include "core/addresses.h"
 #include "core/kernels.h"
 #include "core/range.h"
 
@@ -59,8 +59,8 @@ Status Unpack(DataType type, std::span<const std::byte> packed, std::uint64_t fi
                                         codes.size(), n, target, &storage);
   if (status != StatusCode::kOk || n == 0) return Status(status);
   if (!storage.row->is_packed()) {
-    std::memcpy(codes.data(), packed.data() + core::WholeBytes(*storage.row, first),
-                core::WholeBytes(*storage.row, n));
+    core::MoveBytes(codes.data(), packed.data() + core::WholeBytes(*storage.row, first),
+                    core::WholeBytes(*storage.row, n));
   } else if (storage.unpack != nullptr) {
     storage.unpack(packed.data(), first, static_cast<std::size_t>(n), codes.data());
   } else {
@@ -79,8 +79,8 @@ Status Pack(DataType type, std::span<const std::byte> codes, std::span<std::byte
                                         codes.size(), n, target, &storage);
   if (status != StatusCode::kOk || n == 0) return Status(status);
   if (!storage.row->is_packed()) {
-    std::memcpy(packed.data() + core::WholeBytes(*storage.row, first), codes.data(),
-                core::WholeBytes(*storage.row, n));
+    core::MoveBytes(packed.data() + core::WholeBytes(*storage.row, first), codes.data(),
+                    core::WholeBytes(*storage.row, n));
     return Status();
   }
   const auto mask = static_cast<std::byte>(detail::LowMask(storage.row->bits));

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/addresses.h"
 #include "core/block_runs-inl.h"
 #include "core/half_ranges-inl.h"
 #include "core/measured_runs-inl.h"
@@ -55,8 +56,8 @@ bool CopyCodes(const Bound& bound, const Job& job) {
     return false;
   }
   const std::uint64_t whole = bound.pack == nullptr ? job.n : job.n / kWholeBytes * kWholeBytes;
-  std::memmove(job.destination + job.destination_first * bits / 8,
-               job.source + job.source_first * bits / 8, whole * bits / 8);
+  MoveBytes(job.destination + job.destination_first * bits / 8,
+            job.source + job.source_first * bits / 8, whole * bits / 8);
   for (std::uint64_t i = whole; i < job.n; ++i) {
     detail::StoreCode(job.destination, job.destination_first + i, bound.to->bits,
                       detail::LoadCode(job.source, job.source_first + i, bound.from->bits));
