@@ -130,7 +130,9 @@ template <class Value> class MeasuredRun {
         y_standing_(StandingOf(*bound.to)),
         pair_(*bound.from, *bound.to, job.loss->params),
         source_codes_(*bound.from),
-        result_codes_(*bound.to) {}
+        result_codes_(*bound.to),
+        few_(IsFew(job.loss->elements - job.loss->counts[static_cast<std::size_t>(Loss::kExact)],
+                   job.loss->elements)) {}
 
   void Run() {
     for (std::uint64_t i = 0; i < job_.n;) {
@@ -315,7 +317,7 @@ template <class Value> class MeasuredRun {
           }
         });
       });
-      few_ = found.inexact < n / kFewOf;
+      few_ = IsFew(found.inexact, n);
       if (!kFloat32 && is_narrow && found.largest >= kEndOfNarrow) {
         is_narrow = false;
         found.relative_may_grow = true;
@@ -398,8 +400,8 @@ template <class Value> class MeasuredRun {
     return counts;
   }
 
-  // Elements of which one at most differs where few do: a branch is not foretold then.
-  static constexpr std::size_t kFewOf = 128;
+  // Whether so few of n results differ from their sources that a branch is foretold.
+  static bool IsFew(std::uint64_t inexact, std::uint64_t n) { return inexact <= n / 128; }
   // Integers whose relative errors are told apart by doubles with room to spare.
   static constexpr double kEndOfNarrow = 0x1p24;
   static constexpr unsigned kLeastRest = 7, kMostRest = 56;
@@ -415,7 +417,7 @@ template <class Value> class MeasuredRun {
   const bool has_lanes_ = bound_.to->has_zero && bound_.to->type_class != TypeClass::kBool;
   unsigned others_ = 0;  // stretches left, after one without an ordinary block, that go other ways
   unsigned rest_ = kLeastRest;  // how many they will be
-  bool few_ = true;             // results of the last stretch that differ from their sources
+  bool few_;                    // results differ, of the last stretch or of what the meter knows
   alignas(64) std::byte x_room_[kStretch * sizeof(Value)];
   alignas(64) std::byte y_room_[kStretch * sizeof(Value)];
   alignas(64) std::byte unpacked_[kStretch];
