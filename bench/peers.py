@@ -218,7 +218,7 @@ def processor():
 
 
 def commit():
-    found = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "rev-parse", "--short", "HEAD"],
+    found = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "describe", "--always", "--dirty"],
                            stdout=subprocess.PIPE, text=True, check=False)
     return found.stdout.strip() or "unknown"
 

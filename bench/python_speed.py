@@ -21,8 +21,6 @@ import csv
 import ctypes
 import functools
 import os
-import pathlib
-import subprocess
 import sys
 import time
 import timeit
@@ -33,6 +31,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 
 import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
+import peers  # noqa: E402
 import tensorcast as tc  # noqa: E402
 
 SIZES = (16, 1_000, 32_768, 1_000_000, 16_000_000)
@@ -150,11 +149,7 @@ def timed(calls, rounds, seconds):
 
 def origin():
     """Where and of what the rows are."""
-    cpu = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-                if line.startswith("model name")), "unknown")
-    commit = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "describe", "--always", "--dirty"],
-                            capture_output=True, text=True, check=False).stdout.strip()
-    return f"# cpu: {cpu}\n# commit: {commit}\n"
+    return f"# cpu: {peers.processor()}\n# commit: {peers.commit()}\n"
 
 
 def beside_peers(arguments):

@@ -66,8 +66,8 @@ Examples:
 
 R is tensorcast's bytes per second (read + written) over those of a copy that reads and writes as many
 bytes per element: the median of the rounds. Cast and copy take turns in one process. Sizes: l2 is
-256 KiB read + written, dram 512 MiB; --elements says others. Both run on one thread; --threads takes more,
-for the copy from 4 MiB on. With --loss the last column is the time over that of the cast without it,
+256 KiB read + written, dram 512 MiB; --elements gives other sizes. Both run on one thread, or on as many as
+--threads says (the copy from 4 MiB on). With --loss the last column is the time over that of the cast without it,
 which takes turns too. Floats have random exponents, of those that both types have; with --weights
 they are normally distributed with a deviation of 0.02. What was cast is compared with the scalar
 target's results, 65,536 elements at the beginning and as many at the end.

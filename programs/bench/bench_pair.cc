@@ -110,13 +110,13 @@ double CacheGoal(const TypeInfo& from, const TypeInfo& to, Target target) {
   // By class, from A on.
   constexpr double kAvx3Goals[] = {0.90, 0.80, 0.40, 0.70, 0.30};
   constexpr double kAvx2Goals[] = {0.80, 0.45, 0.25, 0.50, 0.20};
-  const auto place = static_cast<std::size_t>(ClassOf(from, to)) - 'A';
+  const PairClass pair = ClassOf(from, to);
+  const auto place = static_cast<std::size_t>(pair) - 'A';
   if (target == Target::kAvx3 || target == Target::kAvx3Dl) return kAvx3Goals[place];
   if (target != Target::kAvx2) return 0;
-  const bool wide_integers = (from.is_integer() && from.bits == 64 && to.is_float()) ||
-                             (to.is_integer() && to.bits == 64 && from.is_float());
-  const bool is_move = ClassOf(from, to) == PairClass::kMoveLike;
-  return is_move && wide_integers ? 0.45 : kAvx2Goals[place];
+  // There is no conversion of integers of 64 bits.
+  const bool is_wide = pair == PairClass::kMoveLike && from.is_integer() && from.bits == 64;
+  return is_wide && to.is_float() ? 0.45 : kAvx2Goals[place];
 }
 
 double MemoryGoal(const TypeInfo& from, const TypeInfo& to) {

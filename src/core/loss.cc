@@ -481,6 +481,22 @@ LossReport LossState::Report() const {
   return report;
 }
 
+namespace {
+
+// Whether n elements of a view can be added to a meter from `index` on.
+Status CheckMeasured(const Kernels* kernels, const LossState& state, const LossView& view,
+                     std::uint64_t n, std::uint64_t index) {
+  if (kernels == nullptr) return Status(StatusCode::kTargetUnavailable);
+  if (state.run_from != view.from->type || state.to != view.to->type) {
+    return Status(StatusCode::kLossMismatch);
+  }
+  if (index > UINT64_MAX - n) return Status(StatusCode::kSizeOverflow);
+  if (!state.Continues(index)) return Status(StatusCode::kLossPosition);
+  return Status();
+}
+
+}  // namespace
+
 bool MeasureScaledCodes(LossMeter& meter, const LossView& view, std::size_t n, std::uint64_t index,
                         Target target) {
   const Kernels* kernels = FindKernels(target);
@@ -497,14 +513,9 @@ bool MeasureScaledCodes(LossMeter& meter, const LossView& view, std::size_t n, s
 Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
                      std::uint64_t index, Target target) {
   const Kernels* kernels = FindKernels(target);
-  if (kernels == nullptr) return Status(StatusCode::kTargetUnavailable);
   LossState& state = MeterAccess::StateOf(meter);
-  if (state.run_from != view.from->type || state.to != view.to->type) {
-    return Status(StatusCode::kLossMismatch);
-  }
-  if (index > UINT64_MAX - n) return Status(StatusCode::kSizeOverflow);
-  if (!state.Continues(index)) return Status(StatusCode::kLossPosition);
-  if (n == 0) return Status();
+  const Status status = CheckMeasured(kernels, state, view, n, index);
+  if (!status.ok() || n == 0) return status;
   state.Begin(index);
   kernels->measure_scaled(view, x, n, index, &state);
   return Status();
@@ -524,14 +535,9 @@ void MoveExamples(LossMeter& meter, const std::function<std::uint64_t(std::uint6
 Status MeasurePair(LossMeter& meter, const LossView& view, std::uint64_t n, std::uint64_t index,
                    Target target) {
   const Kernels* kernels = FindKernels(target);
-  if (kernels == nullptr) return Status(StatusCode::kTargetUnavailable);
   LossState& state = MeterAccess::StateOf(meter);
-  if (state.run_from != view.from->type || state.to != view.to->type) {
-    return Status(StatusCode::kLossMismatch);
-  }
-  if (index > UINT64_MAX - n) return Status(StatusCode::kSizeOverflow);
-  if (!state.Continues(index)) return Status(StatusCode::kLossPosition);
-  if (n == 0) return Status();
+  const Status status = CheckMeasured(kernels, state, view, n, index);
+  if (!status.ok() || n == 0) return status;
   const FpEnvironment environment;
   if (!state.params.is_pair) state.params = MakePairParams(*view.from, *view.to);
   state.Begin(index);
