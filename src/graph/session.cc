@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/addresses.h"
 #include "core/failure.h"
 #include "graph/gradients.h"
 #include "graph/graph_state.h"
@@ -455,7 +456,7 @@ Status Session::Run(const GraphRun& run, std::string* error) {
       if (memory.data() == nullptr || state.is_selected[i] == 0) continue;
       const std::span<const std::byte> made = state.interpreter.Result(i).view.data;
       if (made.data() == memory.data() || made.empty()) continue;
-      std::memcpy(memory.data(), made.data(), made.size());
+      core::MoveBytes(memory.data(), made.data(), made.size());
     }
     state.has_run = true;
     return Status();
