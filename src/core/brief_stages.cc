@@ -221,7 +221,8 @@ std::uint32_t MostByCodec(const TypeInfo& from, const TypeInfo& to, bool has_mas
     if (to.bits == 64) return from.bits == 16 ? 14 : 4;
     return 5;
   }
-  return has_masks && !needs_environment ? 1 : 2;
+  const bool is_long_step = to.is_float() && to.bits <= 8;
+  return has_masks && !needs_environment && !is_long_step ? 1 : 2;
 }
 
 }  // namespace
