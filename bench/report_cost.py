@@ -22,7 +22,10 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as missing:
+    sys.exit(f"report_cost.py: {missing}: install tests/peers/requirements.txt")
 
 TURNS = 7
 SHAPE = (48000, 4096)

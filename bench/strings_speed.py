@@ -14,11 +14,15 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import ctypes
 import statistics
+import sys
 import time
 
-import numpy as np
-import onnxruntime
-from onnx import TensorProto, helper
+try:
+    import numpy as np
+    import onnxruntime
+    from onnx import TensorProto, helper
+except ImportError as missing:
+    sys.exit(f"strings_speed.py: {missing}: install tests/peers/requirements.txt")
 
 COUNT = 100_000
 ROUNDS = 15
