@@ -114,7 +114,7 @@ double CacheGoal(const TypeInfo& from, const TypeInfo& to, Target target) {
   const auto place = static_cast<std::size_t>(pair) - 'A';
   if (target == Target::kAvx3 || target == Target::kAvx3Dl) return kAvx3Goals[place];
   if (target != Target::kAvx2) return 0;
-  // There is no conversion of integers of 64 bits.
+  // AVX2 has no conversion of integers of 64 bits.
   const bool is_wide = pair == PairClass::kMoveLike && from.is_integer() && from.bits == 64;
   return is_wide && to.is_float() ? 0.45 : kAvx2Goals[place];
 }

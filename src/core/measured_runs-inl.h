@@ -417,7 +417,7 @@ template <class Value> class MeasuredRun {
   const bool has_lanes_ = bound_.to->has_zero && bound_.to->type_class != TypeClass::kBool;
   unsigned others_ = 0;  // stretches left, after one without an ordinary block, that go other ways
   unsigned rest_ = kLeastRest;  // how many they will be
-  bool few_;                    // results differ, of the last stretch or of what the meter knows
+  bool few_;                    // of the last stretch, or of what the meter knows
   alignas(64) std::byte x_room_[kStretch * sizeof(Value)];
   alignas(64) std::byte y_room_[kStretch * sizeof(Value)];
   alignas(64) std::byte unpacked_[kStretch];
