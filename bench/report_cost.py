@@ -103,9 +103,9 @@ def main():
     what.add_argument("--loss", action="store_true", help="`loss` of each, or of several types at once")
     parser.add_argument("formats", nargs="*")
     options = parser.parse_intermixed_args()
-    formats = options.formats or (SCALED + GGUF if options.applied else FORMATS)
     if options.loss and not options.formats:
         parser.error("--loss: say which types")
+    formats = options.formats or (SCALED + GGUF if options.applied else FORMATS)
     if not pathlib.Path(options.tool).is_file():
         parser.error(f"{options.tool}: there is no such tool")
     tools = {"before": options.before, "after": options.tool} if options.before else {"": options.tool}
@@ -123,12 +123,13 @@ def main():
             if options.applied:
                 convert(options.tool, weights, made, *asked, "--no-report")
                 source, asked = made, ["--to", "bfloat16"]
-            ways = {
-                "yes": lambda tool: convert(tool, source, target, *asked),
-                "no": lambda tool: convert(tool, source, target, *asked, "--no-report"),
-            }
             if options.loss:
                 ways = {"loss": lambda tool: run(tool, "loss", source, *asked)}
+            else:
+                ways = {
+                    "yes": lambda tool: convert(tool, source, target, *asked),
+                    "no": lambda tool: convert(tool, source, target, *asked, "--no-report"),
+                }
             samples = {}
             for _ in range(TURNS):
                 for report, way in ways.items():
